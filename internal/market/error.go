@@ -18,6 +18,11 @@ type Error struct {
 	Code       string        // the exchange's own code, "-1121" or "51001", "" if none
 	Refusal    *Refusal      // closes a gate, nil if the answer asks for none
 	Err        error
+
+	// RetryOnceAfter allows one more attempt of the same call, this long after this answer, to an error whose Kind is
+	// never retried. Coinbase Advanced answers 401 to a good key for about a second after a token's clock edge; a fresh
+	// token then passes. Zero allows none.
+	RetryOnceAfter time.Duration
 }
 
 // Errors to compare with errors.Is: they match by kind alone.
