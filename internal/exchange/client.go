@@ -1,0 +1,221 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// Config is what an adapter needs to reach its exchange.
+type Config struct {
+	ID    market.ExchangeID
+	Hosts []string // base URLs, "https://api.binance.com", in order of preference; empty means the adapter's own
+	// AccountHosts serve signed requests; empty means the adapter's own, or Hosts where those were set.
+	AccountHosts []string
+	Region       string // the exchange's region, where it has several; empty means the adapter's default
+	Door         market.Door
+	Transport    http.RoundTripper // nil means NewTransport
+	Log          *slog.Logger      // nil discards
+}
+
+// Client sends requests to the hosts of one exchange. Every one of them passes the door. Safe for concurrent use.
+type Client struct {
+	id        market.ExchangeID
+	door      market.Door
+	transport http.RoundTripper
+	log       *slog.Logger
+	bodies    bodyPool
+}
+
+// NewClient makes a client. It does no I/O.
+func NewClient(c Config) *Client {
+	if c.Transport == nil {
+		c.Transport = NewTransport(nil)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Client{id: c.ID, door: c.Door, transport: c.Transport, log: c.Log}
+}
+
+// Request is one GET. Only the path and query are given: the host is chosen from Hosts.
+type Request struct {
+	Call   market.Call
+	Hosts  *Hosts
+	Path   string // "/api/v3/depth"
+	Query  string // encoded, without "?"; for a signed request everything but what Sign adds
+	Header http.Header
+	// Sign completes a signed request just before it is sent: each attempt is signed afresh. Nil for public requests.
+	Sign func(*http.Request) error
+	// MaxBody is the most bytes of an answer that are read, 0 means DefaultMaxBody. A longer answer is malformed.
+	MaxBody int64
+}
+
+// Reader classifies and decodes one answer. It returns nil only for an answer that was what was asked for. The
+// response and its body are valid until it returns.
+type Reader func(*Response) *market.Error
+
+// Do sends the request and hands the answer to read. A host that cannot be reached, or that refuses our place on earth,
+// gives way to the next one within the same call. The error is always a *market.Error.
+func (c *Client) Do(ctx context.Context, r Request, read Reader) error {
+	var last *market.Error
+	for i, host := range r.Hosts.inOrder() {
+		if err := c.door.Admit(ctx, r.Call); err != nil {
+			if last != nil {
+				return last
+			}
+			return c.name(r, err)
+		}
+		seen := c.attempt(ctx, r, host, read)
+		if seen.err == nil {
+			r.Hosts.prefer(host)
+			c.observe(ctx, r, seen, nil)
+			return nil
+		}
+		if !seen.nextHost() {
+			c.observe(ctx, r, seen, seen.err)
+			return seen.err
+		}
+		r.Hosts.avoid(host)
+		if i+1 == r.Hosts.Len() || ctx.Err() != nil {
+			c.observe(ctx, r, seen, seen.err)
+			return seen.err
+		}
+		// The exchange has refused only when its last host has.
+		c.observe(ctx, r, seen, withoutRefusal(seen.err))
+		last = seen.err
+		c.log.WarnContext(ctx, "host gives way to the next", slog.String("exchange", string(c.id)),
+			slog.String("host", host), slog.String("op", string(r.Call.Op)), slog.Any("kind", seen.err.Kind))
+	}
+	return c.fail(r, market.KindInternal, errNoHost)
+}
+
+var errNoHost = errors.New("no host is configured for this call")
+
+// attempt is what one request to one host came to.
+type attempt struct {
+	err       *market.Error
+	connected bool // a connection was had, so the request may have reached the host
+	elapsed   time.Duration
+	usage     []market.Usage
+	serverAt  time.Time
+}
+
+// nextHost tells whether another host may answer where this one did not.
+func (a attempt) nextHost() bool {
+	return a.err.Kind == market.KindRestricted || !a.connected && a.err.Kind == market.KindUnavailable
+}
+
+func (c *Client) attempt(ctx context.Context, r Request, host string, read Reader) (a attempt) {
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { a.connected = true },
+	})
+	req, err := newRequest(traced, r, host)
+	if err != nil {
+		a.err = c.fail(r, market.KindInternal, err)
+		return a
+	}
+	sent := time.Now()
+	res, err := c.transport.RoundTrip(req)
+	if err != nil {
+		a.elapsed = time.Since(sent)
+		a.err = c.fail(r, transportKind(ctx), stripURL(err))
+		return a
+	}
+	body, err := c.bodies.read(res, r.MaxBody)
+	defer c.bodies.put(body)
+	answer := &Response{
+		Status: res.StatusCode, Header: res.Header, Body: body.bytes(), SentAt: sent, ReceivedAt: time.Now(), Host: host,
+	}
+	a.elapsed, a.serverAt = answer.ReceivedAt.Sub(sent), answer.ServerTime()
+	switch {
+	case errors.Is(err, errBodyTooLong):
+		a.err = c.fail(r, market.KindMalformed, err)
+		a.err.Status = res.StatusCode
+	case err != nil:
+		a.err = c.fail(r, transportKind(ctx), fmt.Errorf("read body: %w", err))
+		a.err.Status = res.StatusCode
+	default:
+		if a.err = read(answer); a.err != nil {
+			a.err.Exchange, a.err.Op, a.err.Status = c.id, r.Call.Op, res.StatusCode
+		}
+	}
+	a.usage = answer.Usage
+	return a
+}
+
+func newRequest(ctx context.Context, r Request, host string) (*http.Request, error) {
+	target := host + r.Path
+	if r.Query != "" {
+		target += "?" + r.Query
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, stripURL(err)
+	}
+	for k, v := range r.Header {
+		req.Header[k] = v
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", userAgent)
+	}
+	if r.Sign != nil {
+		if err := r.Sign(req); err != nil {
+			return nil, fmt.Errorf("sign: %w", err)
+		}
+	}
+	return req, nil
+}
+
+// userAgent is sent with every request: Coinbase Exchange answers 400 without one.
+const userAgent = "exchange-gateway"
+
+func (c *Client) observe(ctx context.Context, r Request, a attempt, err *market.Error) {
+	c.door.Observe(ctx, r.Call, market.Observation{Err: err, Usage: a.usage, Elapsed: a.elapsed, ExchangeAt: a.serverAt})
+}
+
+func (c *Client) fail(r Request, k market.Kind, err error) *market.Error {
+	return &market.Error{Exchange: c.id, Op: r.Call.Op, Kind: k, Err: err}
+}
+
+// name makes a refusal of the door carry the exchange and operation.
+func (c *Client) name(r Request, err error) error {
+	if e, ok := errors.AsType[*market.Error](err); ok {
+		return e
+	}
+	return c.fail(r, market.KindInternal, err)
+}
+
+// transportKind classifies a request without an answer. Only the context tells a caller that left from a time that
+// ran out; everything else is an exchange that cannot be reached.
+func transportKind(ctx context.Context) market.Kind {
+	switch ctx.Err() {
+	case nil:
+		return market.KindUnavailable
+	case context.DeadlineExceeded: //nolint:errorlint // Context.Err returns exactly this value
+		return market.KindTimeout
+	default:
+		return market.KindCanceled
+	}
+}
+
+func withoutRefusal(e *market.Error) *market.Error {
+	c := *e
+	c.Refusal = nil
+	return &c
+}
+
+// stripURL removes the URL from an error: that of a signed request holds its signature.
+func stripURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package exchange
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// Bounds of the connections to one exchange. HTTP/1.1 only: on HTTP/2 one dead connection holds every request until
+// the kernel gives up (golang/go#36026), while here an attempt that times out closes its own.
+const (
+	dialTimeout      = time.Second
+	handshakeTimeout = 2 * time.Second
+	keepAlive        = 15 * time.Second
+	idleTimeout      = 60 * time.Second
+	maxConns         = 64       // per host, probes apart
+	maxIdle          = 16       // per host
+	maxHeader        = 64 << 10 // bytes of an answer's header
+)
+
+// NewTransport is the transport to one exchange. Proxies named by the environment are honoured. tlsConfig may be nil.
+func NewTransport(tlsConfig *tls.Config) http.RoundTripper {
+	pooled := newHTTP1(tlsConfig)
+	fresh := newHTTP1(tlsConfig)
+	fresh.DisableKeepAlives = true
+	return &transport{pooled: pooled, fresh: fresh}
+}
+
+func newHTTP1(tlsConfig *tls.Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		Protocols:              protocols,
+		TLSClientConfig:        tlsConfig,
+		TLSHandshakeTimeout:    handshakeTimeout,
+		MaxConnsPerHost:        maxConns,
+		MaxIdleConnsPerHost:    maxIdle,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+}
+
+// transport sends probes over a connection of their own: a pooled one may be as dead as the exchange was.
+type transport struct{ pooled, fresh *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if market.IsProbe(r.Context()) {
+		t.pooled.CloseIdleConnections()
+		return t.fresh.RoundTrip(r)
+	}
+	return t.pooled.RoundTrip(r)
+}
+
+// CloseIdleConnections ends the connections that no request uses.
+func (t *transport) CloseIdleConnections() {
+	t.pooled.CloseIdleConnections()
+	t.fresh.CloseIdleConnections()
+}
