@@ -41,18 +41,7 @@ const futureTolerance = time.Second
 // so that neither a suspended machine nor a clock step makes a book younger. It is false when the age cannot be known:
 // no ConfirmedAt, or one that lies over a second in the future. Such a book is never live.
 func (b *OrderBook) Age(now time.Time) (time.Duration, bool) {
-	if b.ConfirmedAt.IsZero() {
-		return 0, false
-	}
-	wall := now.Round(0).Sub(b.ConfirmedAt.Round(0))
-	if wall < -futureTolerance {
-		return 0, false
-	}
-	from := b.Anchor
-	if from.IsZero() {
-		from = b.ConfirmedAt
-	}
-	return max(now.Sub(from), wall, 0), true
+	return age(now, b.ConfirmedAt, b.Anchor)
 }
 
 // Complete tells whether depth levels a side can be shown, or the exchange has no more than are held.

@@ -1,0 +1,51 @@
+package market
+
+import "time"
+
+// Verdict is what became of an answer that was offered to a store of last-known books. It is a metric label.
+type Verdict string
+
+// The closed set of verdicts.
+const (
+	VerdictStored    Verdict = "stored"    // it is newer and stands now
+	VerdictConfirmed Verdict = "confirmed" // it is the version that stands already: the exchange vouched for it again
+	VerdictOlder     Verdict = "older"     // it is older than what stands and was dropped; what stands was not refreshed
+	VerdictShallower Verdict = "shallower" // it is newer, but what stands is deeper and not past its bound
+	VerdictReset     Verdict = "reset"     // the third older answer in a row: the exchange started anew, so it stands now
+	VerdictUnaged    Verdict = "unaged"    // its age cannot be known: never stored, never live
+)
+
+// Verdicts lists every verdict.
+func Verdicts() []Verdict {
+	return []Verdict{VerdictStored, VerdictConfirmed, VerdictOlder, VerdictShallower, VerdictReset, VerdictUnaged}
+}
+
+// Listings is one exchange's whole list of spot pairs, as it was confirmed at one moment. It is immutable once published
+// and safe for concurrent use.
+type Listings struct {
+	Exchange    ExchangeID
+	Rows        []Listing
+	ConfirmedAt time.Time // when the request for the list was sent
+	Anchor      time.Time // of a copy from a shared store, as in OrderBook; zero otherwise
+}
+
+// Age is how long ago the exchange vouched for the list; false when that cannot be known, as in OrderBook.Age.
+func (l *Listings) Age(now time.Time) (time.Duration, bool) {
+	return age(now, l.ConfirmedAt, l.Anchor)
+}
+
+// age is the larger of what the monotonic clock says since anchor (since confirmedAt without one) and what the wall
+// clock says since confirmedAt.
+func age(now, confirmedAt, anchor time.Time) (time.Duration, bool) {
+	if confirmedAt.IsZero() {
+		return 0, false
+	}
+	wall := now.Round(0).Sub(confirmedAt.Round(0))
+	if wall < -futureTolerance {
+		return 0, false
+	}
+	if anchor.IsZero() {
+		anchor = confirmedAt
+	}
+	return max(now.Sub(anchor), wall, 0), true
+}
