@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// Source is where the levels of an answer came from.
+type Source string
+
+// The closed set of sources.
+const (
+	SourceStream Source = "stream" // a local book kept from the exchange's stream
+	SourceREST   Source = "rest"   // a call to the exchange that ended for this request
+	SourceMemory Source = "memory" // a copy in this process
+	SourceRedis  Source = "redis"  // a copy that a process left in Redis
+)
+
+// Sources lists every source.
+func Sources() []Source { return []Source{SourceStream, SourceREST, SourceMemory, SourceRedis} }
+
+// Freshness says how far an answer can be trusted. It is made anew for each request and never changes its book.
+type Freshness struct {
+	Stale       bool
+	Source      Source
+	Age         time.Duration // since ConfirmedAt
+	ConfirmedAt time.Time
+	ChangedAt   time.Time           // zero if unknown
+	Reason      market.Kind         // why the answer is stale, KindNone when live
+	Circuit     market.CircuitState // of the class that would have answered
+	Lag         time.Duration       // ConfirmedAt less the exchange's own stamp
+	HasLag      bool                // false if the exchange sends no stamp
+}
+
+// BookQuery asks for one order book.
+type BookQuery struct {
+	Exchange    market.ExchangeID
+	Pair        market.Pair
+	Depth       int  // levels a side, 1 to the configured maximum
+	MaxAge      Age  // the oldest copy that the caller accepts
+	RequireLive bool // an error rather than a stale copy
+}
+
+// Age is a bound that a caller may leave out.
+type Age struct {
+	Limit time.Duration
+	Set   bool
+}
+
+// MaxAge is a bound that was given; 0 accepts only the answer of a call that ends for this request.
+func MaxAge(d time.Duration) Age { return Age{Limit: d, Set: true} }
+
+// Book is one order book as answered.
+type Book struct {
+	*market.OrderBook
+	Freshness Freshness
+	Listing   market.Listing // zero Symbol if no list of the exchange is loaded
+	Shown     int            // levels a side that were asked for
+}
+
+// Ticker is the top of a book with the figures of the last 24 hours.
+type Ticker struct {
+	Book
+	Mid             market.Optional // absent if a side is empty
+	Spread          market.Optional // absent if a side is empty
+	Statistics      *market.Statistics
+	StatsFreshness  Freshness   // meaningful only with Statistics
+	StatsUnanswered market.Kind // why Statistics is nil, KindNone otherwise
+}
+
+// Markets is the list of pairs of one exchange.
+type Markets struct {
+	Exchange  market.ExchangeID
+	Listings  []market.Listing // shared, sorted by pair: do not change
+	Freshness Freshness
+}
+
+// BalanceQuery asks for one wallet of one account. Account may be empty if exactly one fits.
+type BalanceQuery struct {
+	Exchange market.ExchangeID
+	Account  string
+	Wallet   market.Wallet
+}
+
+// VenueBook is one exchange's part of a question to several: its book or its error, never both.
+type VenueBook struct {
+	Exchange market.ExchangeID
+	Book     *Book
+	Err      error
+}
+
+// Price is the mid of the first exchange in the caller's order that could answer.
+type Price struct {
+	Pair     market.Pair
+	Mid      market.Number
+	Book     Book
+	Fallback bool        // not the first exchange that was asked
+	Passed   []VenueBook // the exchanges before it, with the reason
+}
