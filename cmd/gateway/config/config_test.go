@@ -1,0 +1,118 @@
+package config_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/market"
+)
+
+var known = []market.ExchangeID{"binance", "okx"}
+
+func load(t *testing.T, yaml string, env, set []string) (config.Config, error) {
+	t.Helper()
+	s := config.Sources{Env: env, Set: set, Known: known, Home: t.TempDir()}
+	if yaml != "" {
+		s.File = filepath.Join(t.TempDir(), "gateway.yaml")
+		if err := os.WriteFile(s.File, []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return config.Load(s)
+}
+
+func TestLoad_needsNothing(t *testing.T) {
+	c, err := load(t, "", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "127.0.0.1:8080" || c.FreshFor != time.Second || len(c.Exchanges) != 2 || !c.Exchanges["okx"].On() {
+		t.Errorf("defaults are %+v", c)
+	}
+	if !strings.HasSuffix(c.KeysFile, "exchange-gateway/keys.yaml") {
+		t.Errorf("keys file is %s", c.KeysFile)
+	}
+}
+
+func TestLoad_strongestWins(t *testing.T) {
+	file := "listen: 127.0.0.1:1\nstale_wait: 100ms\nfresh_for: 2s\nexchanges:\n  okx:\n    region: eea\n    market_data: {timeout: 1s}\n"
+	env := []string{
+		"GATEWAY_STALE_WAIT=200ms", "GATEWAY_FRESH_FOR=3s", "GATEWAY_EXCHANGES_OKX_MARKET_DATA_DEADLINE=4s",
+		"GATEWAY_EXCHANGES_OKX_ACCOUNTS_MAIN_BOT_SECRET=fake", "GATEWAY_EXCHANGES_OKX_ACCOUNTS_MAIN_BOT_KEY=fake",
+		"GATEWAY_REDIS_ADDRS=127.0.0.1:1,127.0.0.1:2", "GATEWAY_EXCHANGES_BINANCE_ENABLED=false", "HOME=/",
+	}
+	c, err := load(t, file, env, []string{"fresh_for=4s", "exchanges.okx.market_data.open_max=30s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	okx := c.Exchanges["okx"]
+	if c.Listen != "127.0.0.1:1" || c.StaleWait != 200*time.Millisecond || c.FreshFor != 4*time.Second {
+		t.Errorf("listen %s, stale_wait %v, fresh_for %v", c.Listen, c.StaleWait, c.FreshFor)
+	}
+	if okx.Region != "eea" || okx.MarketData != (config.Class{Timeout: time.Second, Deadline: 4 * time.Second, OpenMax: 30 * time.Second}) {
+		t.Errorf("okx is %+v", okx)
+	}
+	if okx.Accounts["main_bot"].Secret.Reveal() != "fake" {
+		t.Errorf("accounts are %v", okx.Accounts)
+	}
+	if len(c.Redis.Addrs) != 2 || c.Exchanges["binance"].On() {
+		t.Errorf("redis %v, binance on: %v", c.Redis.Addrs, c.Exchanges["binance"].On())
+	}
+}
+
+func TestLoad_secretsFromFiles(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("fake-secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	yaml := "exchanges:\n  okx:\n    accounts:\n      main: {key: fake-key, secret_file: " + secret + "}\n"
+	c, err := load(t, yaml, []string{"GATEWAY_REDIS_PASSWORD_FILE=" + secret, "GATEWAY_EXCHANGES_OKX_ACCOUNTS_MAIN_PASSPHRASE_FILE=" + secret}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := c.Exchanges["okx"].Accounts["main"]
+	for _, s := range []market.Secret{a.Secret, a.Passphrase, c.Redis.Password} {
+		if s.Reveal() != "fake-secret" {
+			t.Errorf("a secret is %q", s.Reveal())
+		}
+	}
+	var out bytes.Buffer
+	if err := config.Print(&out, c); err != nil || strings.Contains(out.String(), "fake-") {
+		t.Errorf("printed, %v:\n%s", err, out.String())
+	}
+}
+
+func TestLoad_saysWhatIsWrong(t *testing.T) {
+	f := func(yaml string, env, set []string, want ...string) {
+		t.Helper()
+		_, err := load(t, yaml, env, set)
+		if err == nil {
+			t.Fatalf("%q %v %v: no error, want %v", yaml, env, set, want)
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%q %v %v: error is %v, want %q in it", yaml, env, set, err, w)
+			}
+		}
+	}
+	f("listen: 127.0.0.1:1\nfresh_fro: 1s\n", nil, nil, "[2:1]", "fresh_fro")
+	f("exchanges:\n  okx:\n    regoin: eea\n", nil, nil, "[3:5]", "regoin")
+	f("exchanges:\n  kraken: {}\n", nil, nil, "[2:3]", "kraken", "binance, okx")
+	f("stale_wait: soon\n", nil, nil, "[1:13]")
+	f("", []string{"GATEWAY_FRESH_FRO=1s"}, nil, "GATEWAY_FRESH_FRO", "fresh_for")
+	f("", []string{"GATEWAY_EXCHANGES_OKX_REGOIN=eea"}, nil, "regoin")
+	f("", []string{"GATEWAY_EXCHANGES_KRAKEN_REGION=eea"}, nil, "kraken")
+	f("", nil, []string{"fresh_for"}, "path=value")
+	f("", nil, []string{"exchanges.okx.market_data=1"}, "group")
+	f("", nil, []string{"fresh_for=1"}, "duration")
+	f("", nil, []string{"fresh_for=0s", "in_flight=0", "log.level=loud"}, "fresh_for", "in_flight", "log.level")
+	f("", nil, []string{"exchanges.okx.hosts=ftp://x"}, "base URL")
+	f("", nil, []string{"exchanges.okx.accounts.main.key=k"}, "needs a key and a secret")
+	f("", nil, []string{"listen=0.0.0.0:8080"}, "gateway key new")
+	f("", nil, []string{"admin_listen=0.0.0.0:8081"}, "admin_listen")
+}

@@ -1,0 +1,36 @@
+package config
+
+import (
+	"net"
+	"os"
+)
+
+// Loopback tells whether an address can be reached from this machine alone.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// exposure refuses to open the gateway to a network by accident.
+func (p *problems) exposure(c *Config) {
+	p.when(!Loopback(c.AdminListen) && !c.AllowOpen,
+		"admin_listen %s can be reached from other machines and asks for no key: bind it to 127.0.0.1, or say allow_open: true",
+		c.AdminListen)
+	if Loopback(c.Listen) {
+		return
+	}
+	_, err := os.Stat(c.KeysFile)
+	p.when(err != nil && !c.AllowOpen,
+		"listen %s can be reached from other machines and no client key exists: make one with 'gateway key new', or say allow_open: true",
+		c.Listen)
+	p.when(err == nil && c.TLSCertFile == "" && !c.AllowPlain,
+		"listen %s would send client keys in the clear: set tls_cert_file and tls_key_file, or say allow_plain: true if something in front of it ends TLS",
+		c.Listen)
+}

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"exchange-gateway/internal/market"
+)
+
+const envPrefix = "GATEWAY_"
+
+// applySet applies settings from flags: "path=value", the path as in the file with dots.
+func (c *Config) applySet(s Sources) error {
+	var errs []error
+	for _, kv := range s.Set {
+		path, value, ok := strings.Cut(kv, "=")
+		if !ok {
+			errs = append(errs, fmt.Errorf("--set %s: write path=value, for example --set exchanges.okx.region=eea", kv))
+			continue
+		}
+		if err := c.assign(s.Known, path, value); err != nil {
+			errs = append(errs, fmt.Errorf("--set %s: %w", path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// applyEnv applies GATEWAY_... variables: the path in upper case with underscores for dots, as in
+// GATEWAY_EXCHANGES_OKX_REGION. With _FILE at the end the value is read from the file that it names. A variable that names
+// no setting is an error: it is a typing mistake that would otherwise pass in silence.
+func (c *Config) applyEnv(s Sources) error {
+	var errs []error
+	for _, kv := range slices.Sorted(slices.Values(s.Env)) {
+		variable, value, _ := strings.Cut(kv, "=")
+		name, ok := strings.CutPrefix(variable, envPrefix)
+		if !ok || slices.Contains(ownVariables, variable) {
+			continue
+		}
+		if err := c.applyVariable(s.Known, strings.ToLower(name), value); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", variable, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ownVariables are read by the command line itself.
+var ownVariables = []string{"GATEWAY_CONFIG"}
+
+func (c *Config) applyVariable(known []market.ExchangeID, name, value string) error {
+	path := envPath(known, name)
+	base, isFile := strings.CutSuffix(name, "_file")
+	if isFile && !c.exists(known, path) {
+		text, err := readBounded(value)
+		if err != nil {
+			return err
+		}
+		path, value = envPath(known, base), strings.TrimSpace(string(text))
+	}
+	return c.assign(known, path, value)
+}
+
+// envPath turns a lower-case variable name into a path. Names of settings have underscores of their own, so the path is
+// the first way to split the name at the known groups that leads to a setting.
+func envPath(known []market.ExchangeID, name string) string {
+	var probe Config
+	try := func(parts ...string) (string, bool) {
+		path := strings.Join(parts, ".")
+		return path, probe.exists(known, path)
+	}
+	for _, group := range []string{"redis", "log"} {
+		if rest, ok := strings.CutPrefix(name, group+"_"); ok {
+			return group + "." + rest
+		}
+	}
+	rest, ok := strings.CutPrefix(name, "exchanges_")
+	if !ok {
+		return name
+	}
+	for _, id := range known {
+		field, ok := strings.CutPrefix(rest, string(id)+"_")
+		if !ok {
+			continue
+		}
+		if account, ok := strings.CutPrefix(field, "accounts_"); ok {
+			for i := len(account) - 1; i > 0; i-- {
+				if account[i] != '_' {
+					continue
+				}
+				if path, ok := try("exchanges", string(id), "accounts", account[:i], account[i+1:]); ok {
+					return path
+				}
+			}
+		}
+		for _, class := range []string{"market_data", "reference", "account"} {
+			if knob, ok := strings.CutPrefix(field, class+"_"); ok {
+				if path, ok := try("exchanges", string(id), class, knob); ok {
+					return path
+				}
+			}
+		}
+		return "exchanges." + string(id) + "." + field
+	}
+	return name
+}

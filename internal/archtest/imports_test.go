@@ -1,0 +1,154 @@
+package archtest_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "exchange-gateway"
+
+// rule says what a package's own code, tests apart, may import: packages of ours, and outside libraries by prefix. The
+// standard library is free to all.
+type rule struct {
+	ours    []string
+	outside []string
+}
+
+// Outside libraries by their doors.
+const (
+	decimal    = "github.com/shopspring/decimal"
+	breaker    = "github.com/sony/gobreaker"
+	rate       = "golang.org/x/time/rate"
+	redis      = "github.com/redis/go-redis"
+	chi        = "github.com/go-chi/chi"
+	prometheus = "github.com/prometheus/client_golang"
+	yaml       = "github.com/goccy/go-yaml"
+	syncx      = "golang.org/x/sync"
+	jwt        = "github.com/golang-jwt/jwt"
+	kong       = "github.com/alecthomas/kong"
+)
+
+// rules is the table of the design. A package without a row fails.
+var rules = map[string]rule{
+	"internal/market":                {outside: []string{decimal}},
+	"internal/exchange":              {ours: []string{"internal/market"}, outside: []string{syncx}},
+	"internal/exchange/binance":      {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal}},
+	"internal/exchange/okx":          {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal}},
+	"internal/exchange/coinbase":     {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal, jwt}},
+	"internal/exchange/exchangetest": {ours: []string{"internal/market", "internal/exchange"}},
+	"internal/exchangesim":           {ours: []string{"internal/market"}, outside: []string{decimal}},
+	"internal/resilience":            {ours: []string{"internal/market"}, outside: []string{breaker, rate, prometheus}},
+	"internal/cache":                 {ours: []string{"internal/market"}, outside: []string{redis, prometheus, syncx}},
+	"internal/cache/redistest":       {},
+	"internal/fleet":                 {ours: []string{"internal/market"}, outside: []string{redis}},
+	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{decimal, prometheus, syncx}},
+	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/api/keys"}, outside: []string{chi, prometheus, yaml}},
+	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},
+	"internal/archtest":              {},
+}
+
+// free are the trees whose packages may import everything of ours, and the libraries of a program.
+var free = map[string]rule{
+	"cmd/exchangesim": {ours: []string{"internal/exchangesim"}, outside: []string{kong, syncx}},
+	"cmd":             {ours: []string{"internal"}, outside: []string{chi, redis, prometheus, yaml, kong, syncx}},
+	"test":            {ours: []string{"internal", "cmd"}},
+}
+
+func TestImportsPointDown(t *testing.T) {
+	root := filepath.Join("..", "..")
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() && path != root {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
+				return filepath.SkipDir // a module of its own, such as the tools
+			}
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		seen[filepath.ToSlash(pkg)] = true
+		check(t, path, filepath.ToSlash(pkg))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(rules)) {
+		if !seen[pkg] {
+			t.Errorf("the rule for %s stands for no package", pkg)
+		}
+	}
+}
+
+// find is the rule of a package: its own row, or that of the nearest free tree above it.
+func find(pkg string) (rule, bool) {
+	if r, ok := rules[pkg]; ok {
+		return r, true
+	}
+	for p := pkg; p != "."; p = filepath.ToSlash(filepath.Dir(p)) {
+		if r, ok := free[p]; ok {
+			return r, true
+		}
+		if strings.HasPrefix(p, "internal/exchangesim/") {
+			r := rules["internal/exchangesim"]
+			return rule{ours: append([]string{"internal/exchangesim"}, r.ours...), outside: append([]string{jwt}, r.outside...)}, true
+		}
+	}
+	return rule{}, false
+}
+
+func check(t *testing.T, path, pkg string) {
+	t.Helper()
+	r, ok := find(pkg)
+	if !ok {
+		t.Errorf("%s has no rule: add it to the table, lowest first", pkg)
+		return
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range file.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !allowed(r, pkg, name) {
+			t.Errorf("%s: %s may not import %s", path, pkg, name)
+		}
+	}
+}
+
+func allowed(r rule, pkg, name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	own, isOurs := strings.CutPrefix(name, module+"/")
+	switch {
+	case isOurs && strings.HasPrefix(pkg, "internal/exchangesim"):
+		return own == "internal/market" || strings.HasPrefix(own, "internal/exchangesim")
+	case isOurs && (pkg == "test" || strings.HasPrefix(pkg, "test/") || strings.HasPrefix(pkg, "cmd/")):
+		return slices.ContainsFunc(r.ours, func(p string) bool { return own == p || strings.HasPrefix(own, p+"/") })
+	case isOurs:
+		return slices.Contains(r.ours, own)
+	case !strings.Contains(first, "."):
+		return true
+	}
+	return slices.ContainsFunc(r.outside, func(p string) bool { return strings.HasPrefix(name, p) })
+}
