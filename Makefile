@@ -1,0 +1,52 @@
+# Targets that a newcomer needs: run, demo, test. Each installs what it lacks on Debian, or says what to install.
+
+GO      ?= go
+SHELL   := /bin/bash
+COUNT   ?= 1
+FUZZ    ?= 30s
+
+.PHONY: help run demo build test test-clients check bench fuzz clean
+
+help:
+	@echo "make run           the gateway on the real exchanges: no configuration, keys or Redis needed"
+	@echo "make demo          the gateway on simulated exchanges, with an outage that you can watch"
+	@echo "make test          every Go test, with the race detector and a real Redis"
+	@echo "make test-clients  ccxt from npm against the simulated exchanges"
+	@echo "make check         formatting, vet, static analysis"
+	@echo "make bench         speed and memory, as ratios against a peer in the same run"
+	@echo "make fuzz          each decoder of outside bytes for FUZZ=$(FUZZ)"
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+
+run:
+	$(GO) run ./cmd/gateway serve
+
+demo:
+	$(GO) run ./cmd/gateway demo
+
+test: need-redis need-race
+	$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m ./...
+
+test-clients: build
+	./test/clients/run
+
+check:
+	./tools/check
+
+bench: need-bench need-redis
+	$(GO) run ./test/bench
+
+fuzz:
+	./tools/fuzz $(FUZZ)
+
+clean:
+	rm -rf bin tmp
+
+.PHONY: need-redis need-race need-bench
+need-redis:
+	@./tools/need redis-server:redis-server
+need-race:
+	@./tools/need gcc:gcc libc6-dev:/usr/include/stdio.h
+need-bench:
+	@./tools/need wrk:wrk nginx:nginx
