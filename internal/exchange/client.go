@@ -56,6 +56,8 @@ type Request struct {
 	Sign func(*http.Request) error
 	// MaxBody is the most bytes of an answer that are read, 0 means DefaultMaxBody. A longer answer is malformed.
 	MaxBody int64
+	// TooLong is the gate that such an answer closes, nil for none: it never reaches a Reader that could say so.
+	TooLong *market.Refusal
 }
 
 // Reader classifies and decodes one answer. It returns nil only for an answer that was what was asked for. The
@@ -138,7 +140,7 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 	switch {
 	case errors.Is(err, errBodyTooLong):
 		a.err = c.fail(r, market.KindMalformed, err)
-		a.err.Status = res.StatusCode
+		a.err.Status, a.err.Refusal = res.StatusCode, r.TooLong
 	case err != nil:
 		a.err = c.fail(r, transportKind(ctx), fmt.Errorf("read body: %w", err))
 		a.err.Status = res.StatusCode
