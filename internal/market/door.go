@@ -7,7 +7,7 @@ import "context"
 type Door interface {
 	// Admit returns nil if the request may be sent now, and an *Error with RetryAfter if a gate is closed or an operator
 	// isolated the exchange. It never waits and does no I/O. What it draws on a limit is taken from what the call reserved
-	// beforehand, and beyond that from the limit itself.
+	// beforehand, and beyond that from the limit itself. Right before it returns nil for OpBalances it calls Sending(ctx).
 	Admit(ctx context.Context, c Call) error
 	// Observe reports how the request ended. When the answer closes a gate, Observe returns after the gate's end is
 	// written down, so that neither a retry nor a restart can pass it.
