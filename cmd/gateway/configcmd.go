@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"exchange-gateway/cmd/gateway/config"
+)
+
+type configCmd struct {
+	Check configCheckCmd `cmd:"" help:"Read and check the configuration; say what is wrong."`
+	Print configPrintCmd `cmd:"" help:"Print the settings in force, secrets hidden."`
+}
+
+type configCheckCmd struct {
+	settings `embed:""`
+}
+
+// Run checks what can be checked without opening a socket: ranges, how the values fit together, and the shape of every
+// credential.
+func (c configCheckCmd) Run(sys system) error {
+	conf, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	if err := checkWiring(conf); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(sys.out, "the configuration is good")
+	return err
+}
+
+type configPrintCmd struct {
+	settings `embed:""`
+}
+
+// Run prints the settings in force.
+func (c configPrintCmd) Run(sys system) error {
+	conf, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	return config.Print(sys.out, conf)
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+type healthcheckCmd struct {
+	settings `embed:""`
+}
+
+// healthTimeout is under the two seconds that the container's check allows.
+const healthTimeout = 1500 * time.Millisecond
+
+// Run asks the admin listener whether the process serves. An exchange that is down does not make it unhealthy: the
+// gateway is most needed then.
+func (h healthcheckCmd) Run(ctx context.Context, sys system) error {
+	c, err := h.load(sys)
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(c.AdminListen)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	target := "http://" + net.JoinHostPort("127.0.0.1", port) + "/readyz"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("not up: %w", err)
+	}
+	defer res.Body.Close() //nolint:errcheck // nothing was written
+	if res.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(res.Body, 200)) // only to show it
+		return fmt.Errorf("not ready: %s answered %d %s", target, res.StatusCode, body)
+	}
+	_, err = fmt.Fprintln(sys.out, "ok")
+	return err
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"exchange-gateway/cmd/gateway/config"
+)
+
+// newLog writes JSON, or text where a person reads it.
+func newLog(w io.Writer, c config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo // config has checked it; this is only for callers that did not
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "text" || c.Format == "auto" && isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

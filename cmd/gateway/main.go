@@ -1,0 +1,45 @@
+// Command gateway is the exchange gateway: it stands between trading systems and crypto exchanges and keeps an
+// exchange's trouble away from them. See the README.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, system{args: os.Args[1:], env: os.Environ(), out: os.Stdout, err: os.Stderr})
+	stop()
+	if code := exitCode(err, os.Stderr); code != 0 {
+		os.Exit(code)
+	}
+}
+
+// system is what the program gets from the world.
+type system struct {
+	args []string
+	env  []string
+	out  io.Writer
+	err  io.Writer
+}
+
+// errUsage marks a command line that makes no sense; the rest of the message is already printed.
+var errUsage = errors.New("usage")
+
+// exitCode prints an error and chooses the code: 2 for a command line that makes no sense, 1 for everything else.
+func exitCode(err error, w io.Writer) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		return 2
+	}
+	fmt.Fprintf(w, "gateway: %v\n", err)
+	return 1
+}
