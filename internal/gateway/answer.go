@@ -69,6 +69,13 @@ type Ticker struct {
 	StatsUnanswered market.Kind // why Statistics is nil, KindNone otherwise
 }
 
+// TickerResult is one pair's part of a question for several tickers: its ticker or its error, never both.
+type TickerResult struct {
+	Pair   market.Pair
+	Ticker *Ticker
+	Err    error
+}
+
 // Markets is the list of pairs of one exchange.
 type Markets struct {
 	Exchange  market.ExchangeID
@@ -83,11 +90,46 @@ type BalanceQuery struct {
 	Wallet   market.Wallet
 }
 
+// BalanceAnswer is one live answer about one wallet, with whose it is.
+type BalanceAnswer struct {
+	*market.Balances
+	Account string
+	Wallet  market.Wallet
+}
+
 // VenueBook is one exchange's part of a question to several: its book or its error, never both.
 type VenueBook struct {
 	Exchange market.ExchangeID
 	Book     *Book
 	Err      error
+}
+
+// VenueBooks is what every exchange said about one pair, in the order of Exchanges.
+type VenueBooks struct {
+	Pair    market.Pair
+	Books   []VenueBook
+	BestBid *Best // the highest bid of the live books as they are, nil if none has one; it may cross BestAsk
+	BestAsk *Best // the lowest ask of the live books as they are, nil if none has one
+}
+
+// Best is the best level of one side over several exchanges.
+type Best struct {
+	Exchange market.ExchangeID
+	market.Level
+}
+
+// Status is what is known about one exchange. Only Announced may have asked it something.
+type Status struct {
+	Exchange       market.ExchangeID
+	Announced      market.VenueStatus // VenueUnknown until it was read
+	AnnouncedError market.Kind        // why Announced could not be read anew, KindNone otherwise
+	Circuits       []market.CircuitStatus
+	Gates          []market.GateStatus
+	Budgets        []market.BudgetStatus
+	AskedAt        time.Time // when a caller last asked for this exchange, zero if never
+	BooksHeld      int       // books of listed pairs in memory
+	Pairs          int       // rows of the list of pairs, 0 without one
+	PairsAge       time.Duration
 }
 
 // Price is the mid of the first exchange in the caller's order that could answer.

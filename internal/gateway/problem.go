@@ -20,6 +20,8 @@ const (
 	CodeNoAccounts         Code = "no_accounts"         // the exchange has no account configured
 	CodeMarketsUnavailable Code = "markets_unavailable" // no list of pairs yet, and none can be had
 	CodePriceUnavailable   Code = "price_unavailable"   // no exchange that was asked can answer
+	CodeBookNotHeld        Code = "book_not_held"       // asked of held books only, and there is none of this pair
+	CodeBookOneSided       Code = "book_one_sided"      // a side is empty, so there is no mid
 	CodeBooksUnavailable   Code = "books_unavailable"   // no exchange has a book of this pair to show
 )
 

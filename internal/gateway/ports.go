@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"context"
+
+	"exchange-gateway/internal/market"
+)
+
+// Venue is what Books is given of one exchange: its guarded public port, what its calls touch, and its health. There is
+// no way from here to an account.
+type Venue struct {
+	ID market.ExchangeID
+	// Data ends every call by itself, within the deadline of its class.
+	Data market.MarketData
+	// Plan states what a call touches, so that a refusal is known without making it.
+	Plan   func(op market.Op, l market.Listing, depth int) market.Call
+	Health Health
+}
+
+// Health tells what stands between the gateway and an exchange. Neither method does I/O, waits, or changes what it reads.
+type Health interface {
+	// Circuit reads one circuit.
+	Circuit(id market.CircuitID) market.CircuitStatus
+	// Peek returns the *market.Error that the call would be refused with now, nil if it would be tried. It is nil when the
+	// circuit's next probe is due: the call is then the probe.
+	Peek(c market.Call) error
+}
+
+// Inventory lists everything that can refuse a call, for those who ask why. It does no I/O.
+type Inventory interface {
+	Circuits() []market.CircuitStatus
+	Gates() []market.GateStatus
+	Budgets() []market.BudgetStatus
+}
+
+// Store keeps the last-known books. It never moves a clock.
+type Store interface {
+	// Book reads the copy in this process, however old, without I/O. One with an Anchor came from a shared store.
+	Book(exchange market.ExchangeID, pair market.Pair) (*market.OrderBook, bool)
+	// Recall returns the newer of the copy in this process and the shared one. It takes at most 50 ms, asks the shared store
+	// at most once a second per book, and coalesces.
+	Recall(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (*market.OrderBook, bool)
+	// Keep offers an answer of the exchange and returns the book that answers the call which fetched it, nil if none can.
+	Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict)
+}
+
+// ListStore keeps the last-known lists of pairs, with the promises of Store.
+type ListStore interface {
+	Listings(exchange market.ExchangeID) (*market.Listings, bool)
+	RecallListings(ctx context.Context, exchange market.ExchangeID) (*market.Listings, bool)
+	KeepListings(l *market.Listings)
+}
