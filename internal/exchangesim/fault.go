@@ -1,0 +1,171 @@
+package exchangesim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// FaultKind names what goes wrong. The set is closed.
+type FaultKind string
+
+// Faults that end the request.
+const (
+	FaultStatus      FaultKind = "status"      // Status, Body, ContentType and Header as given
+	FaultHang        FaultKind = "hang"        // read the request, never answer
+	FaultHangBody    FaultKind = "hang_body"   // the head and half of the true answer, then silence
+	FaultReset       FaultKind = "reset"       // RST instead of an answer
+	FaultResetBody   FaultKind = "reset_body"  // RST after half of the true answer
+	FaultClose       FaultKind = "close"       // FIN instead of an answer
+	FaultTruncate    FaultKind = "truncate"    // FIN after half of the announced body
+	FaultCutJSON     FaultKind = "cut_json"    // half of the true body, announced as the whole
+	FaultHTML        FaultKind = "html"        // one of the CDN pages: Page, Status
+	FaultWrongJSON   FaultKind = "wrong_json"  // 200 with valid JSON of another shape
+	FaultEmpty       FaultKind = "empty"       // 200 without a body
+	FaultUnavailable FaultKind = "unavailable" // 503 in the venue's own words: overloaded, not maintenance
+	FaultMaintenance FaultKind = "maintenance" // the venue's documented form; its status endpoint says so too
+	FaultRateLimit   FaultKind = "rate_limit"  // 429 in the venue's own words, RetryAfter if set
+	FaultBan         FaultKind = "ban"         // Binance 418 (the message holds the end: RetryAfter or 2 min); elsewhere Cloudflare 1015
+	FaultGeoBlock    FaultKind = "geo_block"   // Binance 451 with code 0, OKX 50121, Coinbase 451
+	FaultDeadKey     FaultKind = "dead_key"    // private calls only: the key is refused
+)
+
+// Faults that change the answer; several add up.
+const (
+	FaultLatency  FaultKind = "latency"   // wait Latency first
+	FaultSkew     FaultKind = "skew"      // the venue's clock is off by Skew: time, Date, signatures, stamps
+	FaultOlder    FaultKind = "older"     // data as of Age ago (default 2 s), as OKX's caches give at random
+	FaultCached   FaultKind = "cached"    // the same from a CDN that says so: Age, Cf-Cache-Status
+	FaultCrossed  FaultKind = "crossed"   // best bid above best ask
+	FaultNegative FaultKind = "negative"  // a level with a negative size
+	FaultZero     FaultKind = "zero"      // the best bid with size zero
+	FaultOneSided FaultKind = "one_sided" // no asks
+	FaultNoLevels FaultKind = "no_levels" // neither bids nor asks
+	FaultHalted   FaultKind = "halted"    // the listing shows no pair trading
+)
+
+// Classes of endpoints, as counted and as faults are narrowed.
+const (
+	ClassMarketData = "market_data" // order books and quotes
+	ClassReference  = "reference"   // listings, statistics, time, status
+	ClassAccount    = "account"     // all that needs a key
+	classOther      = "other"       // paths that the venue does not have
+)
+
+// Fault is something that goes wrong at one venue. Zero values of the narrowing fields mean "any".
+type Fault struct {
+	Kind FaultKind
+
+	Path       string // prefix of the request path
+	Class      string
+	Symbol     string // the venue's own name, as sent
+	Credential string // name of a credential
+
+	Count   int           // only the next Count requests
+	For     time.Duration // only so long
+	Percent int           // only this share of the requests that match, drawn from Seed; 0 means all
+	Seed    uint64
+
+	Status         int
+	Body           string
+	ContentType    string
+	Header         map[string]string
+	Page           string // html: see Pages
+	Latency        time.Duration
+	Skew           time.Duration
+	Age            time.Duration
+	RetryAfter     time.Duration // 0: no Retry-After header
+	RetryAfterDate bool          // as HTTP-date instead of seconds
+}
+
+// validate finds what would make a fault do nothing or be misunderstood.
+func (f Fault) validate() error {
+	switch f.Kind {
+	case FaultStatus:
+		if f.Status < 200 || f.Status > 599 {
+			return fmt.Errorf("fault status: status %d is not within 200..599", f.Status)
+		}
+	case FaultHTML:
+		if _, ok := pages[f.Page]; !ok {
+			return fmt.Errorf("fault html: no page %q: one of %s", f.Page, strings.Join(Pages(), ", "))
+		}
+	case FaultLatency:
+		if f.Latency <= 0 {
+			return fmt.Errorf("fault latency: latency must be above zero")
+		}
+	case FaultSkew:
+		if f.Skew == 0 {
+			return fmt.Errorf("fault skew: skew must not be zero")
+		}
+	case FaultHang, FaultHangBody, FaultReset, FaultResetBody, FaultClose, FaultTruncate, FaultCutJSON, FaultWrongJSON, FaultEmpty,
+		FaultUnavailable, FaultMaintenance, FaultRateLimit, FaultBan, FaultGeoBlock, FaultDeadKey, FaultOlder, FaultCached,
+		FaultCrossed, FaultNegative, FaultZero, FaultOneSided, FaultNoLevels, FaultHalted:
+	default:
+		return fmt.Errorf("unknown fault kind %q", f.Kind)
+	}
+	switch f.Class {
+	case "", ClassMarketData, ClassReference, ClassAccount:
+	default:
+		return fmt.Errorf("fault %s: unknown class %q", f.Kind, f.Class)
+	}
+	if f.Percent < 0 || f.Percent > 100 || f.Count < 0 || f.For < 0 || f.Age < 0 || f.RetryAfter < 0 {
+		return fmt.Errorf("fault %s: percent must be within 0..100; count, for, age and retry_after must not be negative", f.Kind)
+	}
+	return nil
+}
+
+// faultJSON is the wire form of a Fault: durations as text.
+type faultJSON struct {
+	Kind           FaultKind         `json:"kind"`
+	Path           string            `json:"path,omitempty"`
+	Class          string            `json:"class,omitempty"`
+	Symbol         string            `json:"symbol,omitempty"`
+	Credential     string            `json:"credential,omitempty"`
+	Count          int               `json:"count,omitempty"`
+	For            duration          `json:"for,omitempty"`
+	Percent        int               `json:"percent,omitempty"`
+	Seed           uint64            `json:"seed,omitempty"`
+	Status         int               `json:"status,omitempty"`
+	Body           string            `json:"body,omitempty"`
+	ContentType    string            `json:"content_type,omitempty"`
+	Header         map[string]string `json:"header,omitempty"`
+	Page           string            `json:"page,omitempty"`
+	Latency        duration          `json:"latency,omitempty"`
+	Skew           duration          `json:"skew,omitempty"`
+	Age            duration          `json:"age,omitempty"`
+	RetryAfter     duration          `json:"retry_after,omitempty"`
+	RetryAfterDate bool              `json:"retry_after_date,omitempty"`
+}
+
+// MarshalJSON writes the form that the control endpoint and schedule files use.
+func (f Fault) MarshalJSON() ([]byte, error) {
+	return json.Marshal(faultJSON{
+		f.Kind, f.Path, f.Class, f.Symbol, f.Credential, f.Count, duration(f.For), f.Percent, f.Seed, f.Status, f.Body, f.ContentType, f.Header, f.Page,
+		duration(f.Latency), duration(f.Skew), duration(f.Age), duration(f.RetryAfter), f.RetryAfterDate,
+	})
+}
+
+// UnmarshalJSON reads that form, refuses unknown fields and validates.
+func (f *Fault) UnmarshalJSON(data []byte) error {
+	var w faultJSON
+	if err := decodeStrict(data, &w); err != nil {
+		return err
+	}
+	*f = Fault{
+		w.Kind, w.Path, w.Class, w.Symbol, w.Credential, w.Count, time.Duration(w.For), w.Percent, w.Seed, w.Status, w.Body, w.ContentType, w.Header,
+		w.Page, time.Duration(w.Latency), time.Duration(w.Skew), time.Duration(w.Age), time.Duration(w.RetryAfter), w.RetryAfterDate,
+	}
+	return f.validate()
+}
+
+// duration is a time.Duration that is text in JSON, such as "1m30s".
+type duration time.Duration
+
+func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = duration(v)
+	return err
+}
