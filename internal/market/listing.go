@@ -45,6 +45,11 @@ type Statistics struct {
 	ConfirmedAt   time.Time
 }
 
+// Age is how long ago the exchange vouched for the figures; false when that cannot be known, as in OrderBook.Age.
+func (s *Statistics) Age(now time.Time) (time.Duration, bool) {
+	return age(now, s.ConfirmedAt, time.Time{})
+}
+
 // VenueState is an exchange's word about itself. It is an announcement, not a health check.
 type VenueState string
 
