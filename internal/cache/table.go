@@ -1,0 +1,198 @@
+package cache
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"exchange-gateway/internal/market"
+)
+
+// key names one book.
+type key struct {
+	exchange market.ExchangeID
+	pair     market.Pair
+}
+
+func keyOf(b *market.OrderBook) key { return key{b.Exchange, b.Pair} }
+
+// table is a hash table of a bounded number of books. Its size never changes, so a lookup is one hash and one short
+// chain of atomic loads: no lock, no allocation, no write that readers of one book would fight over.
+//
+// At its bound a newcomer takes the place of a book that was neither read nor confirmed since the hand of the clock last
+// passed it (CLOCK, an approximation of least recently used whose price is one flag).
+type table struct {
+	seed    maphash.Seed
+	buckets []atomic.Pointer[entry]
+
+	maxBooks  int
+	maxLevels int64
+	levels    atomic.Int64
+
+	mu   sync.Mutex // guards the chains against other writers, ring and hand; taken before an entry's
+	ring []*entry
+	hand int
+}
+
+// entry is the place of one book.
+type entry struct {
+	key  key
+	next atomic.Pointer[entry]
+	book atomic.Pointer[market.OrderBook]
+	used atomic.Bool // since the hand last passed
+
+	mu    sync.Mutex // one judgement at a time
+	older int        // older answers in a row
+	gone  bool       // evicted: look the key up again
+}
+
+// newTable makes room for maxBooks books of maxLevels levels together.
+func newTable(maxBooks int, maxLevels int64) *table {
+	return &table{
+		seed: maphash.MakeSeed(),
+		// Half to a quarter full at the bound: most chains are one entry long.
+		buckets:   make([]atomic.Pointer[entry], 1<<bits.Len(uint(2*maxBooks-1))),
+		maxBooks:  maxBooks,
+		maxLevels: maxLevels,
+	}
+}
+
+func (t *table) bucket(k key) *atomic.Pointer[entry] {
+	const odd = 0x9e3779b97f4a7c15 // 2^64 / golden ratio: keeps BTC/USDT and USDT/BTC apart
+	h := maphash.String(t.seed, k.pair.Base)
+	h = h*odd ^ maphash.String(t.seed, k.pair.Quote)
+	h = h*odd ^ maphash.String(t.seed, string(k.exchange))
+	return &t.buckets[(h^h>>32)&uint64(len(t.buckets)-1)]
+}
+
+// find returns the entry of k, nil if there is none.
+func (t *table) find(k key) *entry {
+	for e := t.bucket(k).Load(); e != nil; e = e.next.Load() {
+		if e.key == k {
+			return e
+		}
+	}
+	return nil
+}
+
+// touch marks the entry as used. It writes at most once per round of the hand.
+func (e *entry) touch() {
+	if !e.used.Load() {
+		e.used.Store(true)
+	}
+}
+
+// locked returns the entry of k, made if there was none, with its mutex held, and how many books made way for it.
+func (t *table) locked(k key) (e *entry, evicted int) {
+	for {
+		e := t.find(k)
+		if e == nil {
+			var n int
+			e, n = t.insert(k)
+			evicted += n
+		}
+		e.mu.Lock()
+		if !e.gone {
+			return e, evicted
+		}
+		e.mu.Unlock()
+	}
+}
+
+func (t *table) insert(k key) (*entry, int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.find(k); e != nil {
+		return e, 0
+	}
+	evicted := 0
+	if len(t.ring) >= t.maxBooks {
+		t.evict()
+		evicted = 1
+	}
+	e := &entry{key: k}
+	e.used.Store(true)
+	head := t.bucket(k)
+	e.next.Store(head.Load())
+	head.Store(e)
+	t.ring = append(t.ring, e)
+	return e, evicted
+}
+
+// swap publishes b in e, whose mutex is held, and accounts for its levels.
+func (t *table) swap(e *entry, b *market.OrderBook) {
+	old := e.book.Swap(b)
+	t.levels.Add(weight(b) - weight(old))
+	e.touch()
+}
+
+// shrink evicts until the levels are within their bound and tells how many books went. The last book stays, however
+// large: it is bounded by what an adapter reads.
+func (t *table) shrink() (evicted int) {
+	if t.levels.Load() <= t.maxLevels {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.levels.Load() > t.maxLevels && len(t.ring) > 1 {
+		t.evict()
+		evicted++
+	}
+	return evicted
+}
+
+// evict removes one entry: the first that was not used since the hand last passed, or any after two rounds, in case
+// readers are faster than the hand.
+func (t *table) evict() {
+	for range 2 * len(t.ring) {
+		t.hand %= len(t.ring)
+		if !t.ring[t.hand].used.CompareAndSwap(true, false) {
+			break
+		}
+		t.hand++
+	}
+	t.hand %= len(t.ring)
+	e := t.ring[t.hand]
+	last := len(t.ring) - 1
+	t.ring[t.hand], t.ring[last] = t.ring[last], nil
+	t.ring = t.ring[:last]
+
+	e.mu.Lock()
+	e.gone = true
+	t.levels.Add(-weight(e.book.Load()))
+	e.mu.Unlock()
+
+	at := t.bucket(e.key)
+	for at.Load() != e {
+		at = &at.Load().next
+	}
+	at.Store(e.next.Load())
+}
+
+// all returns every book.
+func (t *table) all() []*market.OrderBook {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	books := make([]*market.OrderBook, 0, len(t.ring))
+	for _, e := range t.ring {
+		if b := e.book.Load(); b != nil {
+			books = append(books, b)
+		}
+	}
+	return books
+}
+
+// size is the number of books.
+func (t *table) size() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.ring)
+}
+
+func weight(b *market.OrderBook) int64 {
+	if b == nil {
+		return 0
+	}
+	return int64(len(b.Bids()) + len(b.Asks()))
+}
