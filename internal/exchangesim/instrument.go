@@ -32,6 +32,7 @@ type Instrument struct {
 	Price       string        // around which the market moves
 	Size        string        // a usual size of a level, in base units
 	MinNotional string        // "" means "5"
+	Calm        int64         // divides all moves of the price; 0 means 1
 	Spread      int64         // largest spread in ticks; 0 means 1
 	Gap         int64         // one tick in Gap holds a level; 0 means 2
 	Levels      int           // most levels on a side; 0 means 1,200
@@ -45,16 +46,17 @@ type Instrument struct {
 type pair struct {
 	Instrument
 	tick, lot unit
-	price     int64 // in ticks
-	size      int64 // in lots
-	salt      uint64
+	price     int64  // in ticks
+	size      int64  // in lots
+	salt      uint64 // of this book
+	trend     uint64 // of the price, shared by all pairs with this base, at all venues
 	recorded  bool
 }
 
 func newPair(in Instrument, seed uint64) (*pair, error) {
 	p := &pair{Instrument: in}
 	p.MinNotional = orText(in.MinNotional, "5")
-	p.Spread = max(in.Spread, 1)
+	p.Calm, p.Spread = max(in.Calm, 1), max(in.Spread, 1)
 	p.Gap = orInt(in.Gap, 2)
 	p.Levels = orInt(in.Levels, 1200)
 	p.Every = orInt(in.Every, 100*time.Millisecond)
@@ -81,7 +83,7 @@ func newPair(in Instrument, seed uint64) (*pair, error) {
 	if in.Alias != "" {
 		name = in.Alias // one book under two names
 	}
-	p.salt = mix(seed, hashText(name))
+	p.salt, p.trend = mix(seed, hashText(name)), mix(seed, hashText(in.Base+" trend"))
 	if in.State == Paused {
 		p.Every = 24 * time.Hour
 	}

@@ -16,6 +16,7 @@ type book struct {
 }
 
 // waves are the octaves of the price: each has a knot every period, at most 1/part of the price away, and runs straight in between.
+// The shortest belongs to the book alone, the others to the base, so that venues agree roughly.
 var waves = [...]struct {
 	period time.Duration
 	part   int64
@@ -46,24 +47,24 @@ func (p *pair) mid(t time.Time) int64 {
 	ms := t.UnixMilli()
 	v := p.price
 	for i, w := range waves {
-		reach := p.price / w.part
-		if reach == 0 && w.period >= 30*time.Second {
+		reach, salt := p.price/w.part/p.Calm, p.trend
+		if i == 0 {
+			salt = p.salt
+		} else if reach == 0 {
 			reach = 1
-		}
-		if reach == 0 {
-			continue
 		}
 		period := w.period.Milliseconds()
 		knot := ms / period
-		from, to := p.knot(i, knot, reach), p.knot(i, knot+1, reach)
+		from, to := draw(salt, i, knot, reach), draw(salt, i, knot+1, reach)
 		v += from + (to-from)*(ms%period)/period
 	}
 	return max(v, 4)
 }
 
-func (p *pair) knot(wave int, n, reach int64) int64 {
-	h := mix(p.salt+uint64(wave)*7919, uint64(n))
-	return int64(h%uint64(2*reach+1)) - reach
+// draw gives a number from -reach to reach that belongs to the n-th knot of a wave. The same share of reach comes out for every reach.
+func draw(salt uint64, wave int, n, reach int64) int64 {
+	h := int64(mix(salt+uint64(wave)*7919, uint64(n)) % 2001)
+	return (h - 1000) * reach / 1000
 }
 
 // book builds the book of a step with at most depth levels on a side.
@@ -163,7 +164,7 @@ func (p *pair) statsAt(t time.Time) dayStats {
 	if p.State == Delisted {
 		return dayStats{openTime: t.Truncate(24 * time.Hour).Add(-24 * time.Hour), closeTime: t.Truncate(24 * time.Hour), last: p.price}
 	}
-	s.volume = p.size*9000 + p.knot(9, t.UnixMilli()/3_600_000, p.size*900) + p.size*(t.UnixMilli()%3_600_000)/3_600_000
+	s.volume = p.size*9000 + draw(p.salt, 9, t.UnixMilli()/3_600_000, p.size*900) + p.size*(t.UnixMilli()%3_600_000)/3_600_000
 	return s
 }
 
