@@ -144,6 +144,9 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 	case err != nil:
 		a.err = c.fail(r, transportKind(ctx), fmt.Errorf("read body: %w", err))
 		a.err.Status = res.StatusCode
+		if e := c.refusal(r, res.StatusCode, read, answer); e != nil {
+			a.err = e
+		}
 	default:
 		if a.err = read(answer); a.err != nil {
 			a.err.Exchange, a.err.Op, a.err.Status = c.id, r.Call.Op, res.StatusCode
@@ -151,6 +154,20 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 	}
 	a.usage = answer.Usage
 	return a
+}
+
+// refusal is what an error answer that broke off still says about gates: a limit or ban is told by status and header, and
+// to lose it would send the next request into it.
+func (c *Client) refusal(r Request, status int, read Reader, answer *Response) *market.Error {
+	if status < http.StatusBadRequest {
+		return nil
+	}
+	e := read(answer)
+	if e == nil || e.Refusal == nil {
+		return nil
+	}
+	e.Exchange, e.Op, e.Status = c.id, r.Call.Op, status
+	return e
 }
 
 func newRequest(ctx context.Context, r Request, host string) (*http.Request, error) {

@@ -1,7 +1,11 @@
 package exchange
 
 import (
+	"errors"
+	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -21,6 +25,26 @@ const avoidFor = time.Minute
 // NewHosts keeps the order given.
 func NewHosts(base []string) *Hosts {
 	return &Hosts{all: slices.Clone(base), until: make(map[string]time.Time)}
+}
+
+// BaseURLs checks configured hosts and returns them without a slash at the end; without any it returns the adapter's own.
+// An error names every host that is not the base of a URL.
+func BaseURLs(configured, own []string) ([]string, error) {
+	if len(configured) == 0 {
+		return own, nil
+	}
+	base := make([]string, len(configured))
+	var wrong []error
+	for i, host := range configured {
+		u, err := url.Parse(host)
+		if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+			(u.Scheme != "https" && u.Scheme != "http") {
+			wrong = append(wrong, fmt.Errorf("host %d is not a base URL: write for example %s", i+1, own[0]))
+			continue
+		}
+		base[i] = strings.TrimRight(host, "/")
+	}
+	return base, errors.Join(wrong...)
 }
 
 // Len is the number of hosts.
