@@ -15,6 +15,11 @@ const (
 	ScopeSymbol   ScopeKind = "symbol"   // one pair whose book cannot be true or decoded
 )
 
+// ScopeKinds lists every kind of scope.
+func ScopeKinds() []ScopeKind {
+	return []ScopeKind{ScopeExchange, ScopeIP, ScopeEndpoint, ScopePublic, ScopeAccount, ScopeSymbol}
+}
+
 // Scope is one gate of one exchange. Name is the endpoint, family, account or symbol; "" where there is only one.
 type Scope struct {
 	Kind ScopeKind

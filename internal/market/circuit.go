@@ -64,7 +64,7 @@ type CircuitStatus struct {
 	ProbeDue  bool      // open, its time is over, and nobody has called since
 	Since     time.Time // of the state
 	OpenUntil time.Time // when the next probe is permitted, zero unless open
-	Trips     int       // how often in a row the open time has grown
+	Trips     int       // how often it opened since its last healthy window; the open time doubles with each
 	Cause     Cause     // of the last change
 	LastKind  Kind      // of the last failure
 	Window    Window
