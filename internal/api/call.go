@@ -1,0 +1,105 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"exchange-gateway/internal/api/keys"
+)
+
+// statusClientClosed is logged for a caller that went away before its answer; it is never sent. nginx introduced it.
+const statusClientClosed = 499
+
+// maxKept is the largest document whose buffer is kept for the next request: a full book of 1,000 levels is 70 KB.
+const maxKept = 128 << 10
+
+// Header values that are the same in every answer. They are shared and never written to.
+var (
+	jsonType    = []string{"application/json"}
+	problemType = []string{"application/problem+json"}
+	noStore     = []string{"no-store"}
+	noSniff     = []string{"nosniff"}
+)
+
+// call is one request being answered: the writer below, the buffer for its document, and what the log and the metrics
+// will say about it. Calls are reused; none outlives its request.
+type call struct {
+	http.ResponseWriter
+	id     string
+	route  Route
+	start  time.Time
+	status int
+	size   int
+	wrote  bool // the status line is sent
+	abort  bool // the connection is broken off when the call ends
+	key    *keys.Key
+	note   note
+	doc    doc
+	values []string // room for the header values of this request; it outlives the call, see header
+}
+
+type callPool struct{ pool sync.Pool }
+
+func (p *callPool) get(w http.ResponseWriter, start time.Time) *call {
+	c, ok := p.pool.Get().(*call)
+	if !ok {
+		c = new(call)
+	}
+	c.ResponseWriter, c.start = w, start
+	return c
+}
+
+func (p *callPool) put(c *call) {
+	buf := c.doc.b[:0]
+	if cap(buf) > maxKept {
+		buf = nil
+	}
+	*c = call{doc: doc{b: buf}}
+	p.pool.Put(c)
+}
+
+// header sets a header whose name is in canonical form. The values of one request share one piece of memory, which is
+// not reused: the server may still read it when the call has ended.
+func (c *call) header(name, value string) {
+	if len(c.values) == cap(c.values) {
+		c.values = make([]string, 0, 4)
+	}
+	n := len(c.values)
+	c.values = append(c.values, value)
+	c.Header()[name] = c.values[n : n+1 : n+1]
+}
+
+// send writes the document as the whole answer. Every answer names its length, so that HEAD says what GET would and a
+// reader can tell a body that broke off.
+func (c *call) send(status int, contentType []string) {
+	h := c.Header()
+	h["Content-Type"] = contentType
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	c.header("Content-Length", strconv.Itoa(len(c.doc.b)))
+	c.WriteHeader(status)
+	_, _ = c.Write(c.doc.b) // a caller that left is seen by the server, and there is nobody to tell
+}
+
+// WriteHeader notes the status for the log.
+func (c *call) WriteHeader(status int) {
+	if !c.wrote {
+		c.status, c.wrote = status, true
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes the size for the log.
+func (c *call) Write(b []byte) (int, error) {
+	if !c.wrote {
+		c.status, c.wrote = http.StatusOK, true
+	}
+	n, err := c.ResponseWriter.Write(b)
+	c.size += n
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the server's writer.
+func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }

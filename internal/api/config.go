@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/gateway"
+	"exchange-gateway/internal/market"
+)
+
+// Books answers the questions about public data. Its errors are *gateway.Error, *market.Error, or wrap one.
+type Books interface {
+	OrderBook(ctx context.Context, q gateway.BookQuery) (*gateway.Book, error)
+}
+
+// Accounts answers the questions about balances.
+type Accounts interface {
+	// Names lists the configured accounts of an exchange.
+	Names(exchange market.ExchangeID) []string
+	Balances(ctx context.Context, q gateway.BalanceQuery) (*market.Balances, error)
+}
+
+// Config is what the server needs. A zero number or duration means the default beside it.
+type Config struct {
+	Books    Books      // needed
+	Accounts Accounts   // needed
+	Keys     *keys.Ring // needed; may be empty
+
+	// Circuit reads the worst circuit of an exchange's class, for problems; it does no I/O. Nil shows none.
+	Circuit func(market.ExchangeID, market.Class) market.CircuitState
+	// Degraded lists in words what does not work as configured: Redis, the state directory. It does no I/O. Nil is nothing.
+	Degraded func() []string
+
+	MarketNeedsKey bool // market data needs a key with market:read; right for every listener beyond loopback
+	OpsNeedsKey    bool // /metrics needs a key with ops:read; right for every admin listener beyond loopback
+
+	FreshFor     time.Duration // 1 s, as the policy's: Cache-Status counts from it
+	DefaultDepth int           // 100 levels a side
+	MaxDepth     int           // 1,000
+	MaxInFlight  int           // 1,000 requests; beyond it `overloaded`
+	Deadline     time.Duration // 25 s for one request; above the longest deadline of a call, 20 s
+
+	Version  string
+	Log      *slog.Logger         // nil discards
+	Registry *prometheus.Registry // needed; /metrics shows it
+}
+
+func (c Config) withDefaults() Config {
+	if c.FreshFor == 0 {
+		c.FreshFor = time.Second
+	}
+	if c.DefaultDepth == 0 {
+		c.DefaultDepth = 100
+	}
+	if c.MaxDepth == 0 {
+		c.MaxDepth = 1000
+	}
+	if c.MaxInFlight == 0 {
+		c.MaxInFlight = 1000
+	}
+	if c.Deadline == 0 {
+		c.Deadline = 25 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate returns everything that is wrong, at once.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Books == nil || c.Accounts == nil || c.Keys == nil || c.Registry == nil {
+		errs = append(errs, errors.New("books, accounts, keys and a registry are needed"))
+	}
+	if c.FreshFor < 0 || c.Deadline < 0 {
+		errs = append(errs, errors.New("durations cannot be negative"))
+	}
+	if d := c.withDefaults(); d.DefaultDepth < 1 || d.DefaultDepth > d.MaxDepth || d.MaxInFlight < 1 {
+		errs = append(errs, fmt.Errorf("depth %d of at most %d, and %d requests in flight make no sense", d.DefaultDepth, d.MaxDepth, d.MaxInFlight))
+	}
+	return errors.Join(errs...)
+}

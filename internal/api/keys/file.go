@@ -1,0 +1,197 @@
+package keys
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// maxFile bounds the file. A key takes about 200 bytes, so this is some five thousand of them.
+const maxFile = 1 << 20
+
+// fileForm is the file as YAML.
+type fileForm struct {
+	Keys []keyForm `yaml:"keys"`
+}
+
+type keyForm struct {
+	ID      string   `yaml:"id"`
+	Hash    string   `yaml:"hash"`
+	Scopes  []string `yaml:"scopes"`
+	Note    string   `yaml:"note,omitempty"`
+	Created string   `yaml:"created,omitempty"`
+}
+
+// Parse reads a keys file. Unknown fields are errors with line and column; every other problem names the key by its
+// place and id. An empty file holds no keys.
+func Parse(text []byte) ([]Key, error) {
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("over %d bytes", maxFile)
+	}
+	var form fileForm
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&form); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.New(yaml.FormatError(err, false, false))
+	}
+	all := make([]Key, 0, len(form.Keys))
+	seen := make(map[string]bool, len(form.Keys))
+	var problems []error
+	for i, f := range form.Keys {
+		k, err := f.key()
+		if err == nil && seen[k.ID] {
+			err = errors.New("id is used twice")
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("keys[%d] (id %.40q): %w", i, f.ID, err))
+			continue
+		}
+		seen[k.ID] = true
+		all = append(all, k)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func (f *keyForm) key() (Key, error) {
+	if !validID(f.ID) {
+		return Key{}, fmt.Errorf("id is not %d to %d letters and digits", minID, maxID)
+	}
+	hash, err := parseHash(f.Hash)
+	if err != nil {
+		return Key{}, err
+	}
+	scopes, err := ParseScopes(f.Scopes...)
+	if err != nil {
+		return Key{}, err
+	}
+	if scopes.IsZero() {
+		return Key{}, errors.New("scopes are missing")
+	}
+	if err := validNote(f.Note); err != nil {
+		return Key{}, err
+	}
+	k := Key{ID: f.ID, Scopes: scopes, Note: f.Note, hash: hash}
+	if f.Created != "" {
+		if k.Created, err = time.Parse(time.RFC3339, f.Created); err != nil {
+			return Key{}, errors.New("created is not an RFC 3339 time")
+		}
+	}
+	return k, nil
+}
+
+func form(k *Key) keyForm {
+	f := keyForm{ID: k.ID, Hash: k.Hash(), Scopes: k.Scopes.Strings(), Note: k.Note}
+	if !k.Created.IsZero() {
+		f.Created = k.Created.Format(time.RFC3339)
+	}
+	return f
+}
+
+// Load reads a keys file. A file that does not exist holds no keys.
+func Load(path string) ([]Key, error) {
+	text, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	all, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+// Append adds a key to a file, which is made if it does not exist, and keeps what else stands in it, comments included.
+// The file is replaced as a whole and readable by its owner alone, and two programs that append at once both succeed.
+func Append(path string, k Key) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
+	defer unlock()
+	old, err := read(path)
+	if err != nil {
+		return err
+	}
+	text, err := appended(old, k)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return replace(path, text)
+}
+
+// appended is the text of the file with one key more.
+func appended(old []byte, k Key) ([]byte, error) {
+	before, err := Parse(old)
+	if err != nil {
+		return nil, err
+	}
+	item, err := yaml.MarshalWithOptions(fileForm{Keys: []keyForm{form(&k)}}, yaml.IndentSequence(true))
+	if err != nil {
+		return nil, err
+	}
+	if len(before) > 0 {
+		// Below the last item, written as we write it. It holds unless the file is laid out in a way of its own.
+		_, list, _ := bytes.Cut(item, []byte("\n"))
+		text := append(append(bytes.TrimRight(bytes.Clone(old), " \n"), '\n'), list...)
+		if after, err := Parse(text); err == nil && len(after) == len(before)+1 {
+			return text, nil
+		}
+	}
+	whole := fileForm{Keys: make([]keyForm, 0, len(before)+1)}
+	for i := range before {
+		whole.Keys = append(whole.Keys, form(&before[i]))
+	}
+	text, err := yaml.MarshalWithOptions(fileForm{Keys: append(whole.Keys, form(&k))}, yaml.IndentSequence(true))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Parse(text); err != nil {
+		return nil, err // an id that is taken, or one key too many
+	}
+	return text, nil
+}
+
+// replace writes beside the file and renames, so that a reader sees the old file or the new one.
+func replace(path string, text []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".keys-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,119 @@
+package keys
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// pollEvery is how often the file is looked at for a change: a new key works, and a removed one is refused, that soon,
+// without a restart.
+const pollEvery = 2 * time.Second
+
+// Ring checks presented keys against a file's. It is safe for concurrent use; a check does no I/O.
+type Ring struct {
+	path string
+	log  *slog.Logger
+	keys atomic.Pointer[map[string]*Key]
+	seen os.FileInfo // used by Open and Run only
+}
+
+// NewRing is a ring of fixed keys without a file.
+func NewRing(all ...Key) *Ring {
+	r := &Ring{}
+	r.set(all)
+	return r
+}
+
+// Open reads the file at path. A file that does not exist yet is an empty ring, which Run fills when there is one.
+func Open(path string, log *slog.Logger) (*Ring, error) {
+	r := &Ring{path: path, log: log}
+	r.seen = stat(path)
+	all, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	r.set(all)
+	return r, nil
+}
+
+func (r *Ring) set(all []Key) {
+	m := make(map[string]*Key, len(all))
+	for i := range all {
+		m[all[i].ID] = &all[i]
+	}
+	r.keys.Store(&m)
+}
+
+// Len is the number of keys.
+func (r *Ring) Len() int { return len(*r.keys.Load()) }
+
+// Check finds the key that text is. The time it takes tells nothing about which part of it was wrong.
+func (r *Ring) Check(text string) (*Key, bool) {
+	id, ok := split(text)
+	if !ok {
+		return nil, false
+	}
+	hash := sha256.Sum256([]byte(text))
+	k, known := (*r.keys.Load())[id]
+	if !known {
+		k = &Key{}
+	}
+	same := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
+	if !known || !same {
+		return nil, false
+	}
+	return k, true
+}
+
+// Run follows changes of the file until ctx ends. A file that cannot be read leaves the keys as they were and is logged
+// once for each change of it. It returns nil.
+func (r *Ring) Run(ctx context.Context) error {
+	if r.path == "" {
+		return nil
+	}
+	t := time.NewTicker(pollEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+			r.poll()
+		}
+	}
+}
+
+func (r *Ring) poll() {
+	now := stat(r.path)
+	if unchanged(r.seen, now) {
+		return
+	}
+	r.seen = now
+	all, err := Load(r.path)
+	if err != nil {
+		r.log.Error("keys file not read, the keys stay as they were", slog.Any("err", err))
+		return
+	}
+	r.set(all)
+	r.log.Info("keys file read", slog.Int("keys", len(all)))
+}
+
+func stat(path string) os.FileInfo {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // not there, or not readable: Load tells
+	}
+	return info
+}
+
+func unchanged(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}

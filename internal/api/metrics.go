@@ -1,0 +1,98 @@
+package api
+
+import (
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the gateway's own request metrics. Every series that a GET can make exists from the start, and its handle
+// is kept: a request costs no look-up by label.
+type metrics struct {
+	requests *prometheus.CounterVec
+	gets     map[Route]map[int]prometheus.Counter
+	duration map[Route]prometheus.Observer
+	inFlight prometheus.GaugeFunc
+	problems map[Code]prometheus.Counter
+	panics   prometheus.Counter
+}
+
+// durationBuckets, in seconds, spread from a warm book (some 20 microseconds) to the longest deadline (20 s and a bit).
+var durationBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 25}
+
+func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_http_requests_total", Help: "Requests answered, by route, method and status; 499 is a caller that went away.",
+		}, []string{"route", "method", "code"}),
+		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gateway_http_requests_in_flight", Help: "Requests being answered now.",
+		}, func() float64 { return float64(inFlight()) }),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_http_panics_total", Help: "Panics of handlers, each answered as an internal error.",
+		}),
+		gets:     make(map[Route]map[int]prometheus.Counter),
+		duration: make(map[Route]prometheus.Observer),
+		problems: make(map[Code]prometheus.Counter),
+	}
+	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "gateway_http_request_duration_seconds", Help: "Time from the request's header to the end of its answer.", Buckets: durationBuckets,
+	}, []string{"route"})
+	problems := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gateway_http_problems_total", Help: "Problems answered, by code.",
+	}, []string{"code"})
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "gateway_build_info", Help: "Always 1; the labels say what is running.",
+	}, []string{"version", "go_version"})
+	build.WithLabelValues(version, runtime.Version()).Set(1)
+	m.initialise(duration, problems)
+	for _, c := range []prometheus.Collector{m.requests, duration, m.inFlight, problems, m.panics, build} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) initialise(duration *prometheus.HistogramVec, problems *prometheus.CounterVec) {
+	statuses := []int{http.StatusOK, statusClientClosed}
+	for _, e := range Catalogue() {
+
+		m.problems[e.Code] = problems.WithLabelValues(string(e.Code))
+		if !slices.Contains(statuses, e.Status) {
+			statuses = append(statuses, e.Status)
+		}
+	}
+	for _, r := range routes() {
+		m.duration[r] = duration.WithLabelValues(r.String())
+		m.gets[r] = make(map[int]prometheus.Counter, len(statuses))
+		for _, s := range statuses {
+			m.gets[r][s] = m.requests.WithLabelValues(r.String(), http.MethodGet, strconv.Itoa(s))
+		}
+	}
+}
+
+// observe counts a request that has ended.
+func (m *metrics) observe(r Route, method string, status int, elapsed time.Duration) {
+	m.duration[r].Observe(elapsed.Seconds())
+	if method == http.MethodGet {
+		if c, ok := m.gets[r][status]; ok {
+			c.Inc()
+			return
+		}
+	}
+	m.requests.WithLabelValues(r.String(), methodLabel(method), strconv.Itoa(status)).Inc()
+}
+
+// methodLabel bounds a label that callers choose.
+func methodLabel(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "other"
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"exchange-gateway/internal/gateway"
+	"exchange-gateway/internal/market"
+)
+
+// orderBook answers GET /v1/exchanges/{exchange}/orderbook.
+func (s *Server) orderBook(ctx context.Context, c *call, r *http.Request, q *query) error {
+	var ask gateway.BookQuery
+	var err error
+	if ask.Exchange, err = c.exchange(r); err != nil {
+		return err
+	}
+	if ask.Pair, err = q.pair(); err != nil {
+		return err
+	}
+	if ask.Depth, err = q.depth(s.cfg.DefaultDepth, s.cfg.MaxDepth); err != nil {
+		return err
+	}
+	if ask.MaxAge, err = q.maxAge(); err != nil {
+		return err
+	}
+	if ask.RequireLive, err = q.requireLive(); err != nil {
+		return err
+	}
+	c.note.pair = ask.Pair
+	b, err := s.cfg.Books.OrderBook(ctx, ask)
+	if err != nil {
+		return err
+	}
+	appendBook(&c.doc, b)
+	s.fresh(c, &b.Freshness)
+	c.send(http.StatusOK, jsonType)
+	return nil
+}
+
+// exchange reads the exchange of the path. A name that no configuration can hold never gets further.
+func (c *call) exchange(r *http.Request) (market.ExchangeID, error) {
+	name := chi.URLParam(r, "exchange")
+	if !plainName(name) {
+		return "", &requestError{code: Code(gateway.CodeExchangeUnknown), detail: "The path holds no name of an exchange; GET /v1/exchanges lists them."}
+	}
+	c.note.exchange = market.ExchangeID(name)
+	return c.note.exchange, nil
+}
+
+// fresh says in headers and in the log how far an answer can be trusted.
+func (s *Server) fresh(c *call, f *gateway.Freshness) {
+	c.note.fresh(f)
+	c.header("Age", strconv.FormatInt(seconds(f.Age), 10))
+	c.header("Cache-Status", cacheStatus(f, s.cfg.FreshFor))
+}
+
+// cacheStatus is RFC 9211. The ttl of a stale answer is negative, and only then: a book that its stream vouches for is
+// live at any age.
+func cacheStatus(f *gateway.Freshness, freshFor time.Duration) string {
+	if f.Source == gateway.SourceREST {
+		return "exchange-gateway; fwd=miss; fwd-status=200; stored"
+	}
+	var buf [96]byte
+	b := append(buf[:0], "exchange-gateway; hit; ttl="...)
+	ttl := -seconds(f.Age - freshFor) // rounded down
+	if f.Stale {
+		ttl = min(ttl, -1)
+	} else {
+		ttl = max(ttl, 0)
+	}
+	b = strconv.AppendInt(b, ttl, 10)
+	if f.Stale {
+		b = append(b, "; detail="...)
+		b = append(b, f.Reason.String()...)
+	}
+	return string(b)
+}
+
+// appendBook writes one book. The levels are copied from text that was encoded once for all readers of this version.
+func appendBook(d *doc, b *gateway.Book) {
+	if need := b.EncodedSize(b.Shown) + bookFields; cap(d.b)-len(d.b) < need {
+		d.b = append(make([]byte, 0, len(d.b)+need), d.b...)
+	}
+	d.open('{')
+	d.str("exchange", string(b.Exchange))
+	d.pair("symbol", b.Pair)
+	d.str("exchange_symbol", b.Symbol)
+	appendTrading(d, &b.Listing)
+	d.bool("stale", b.Freshness.Stale)
+	d.name("freshness")
+	appendFreshness(d, &b.Freshness)
+	d.int("depth", int64(b.Shown))
+	d.bool("complete", b.Complete(b.Shown))
+	d.epoch("timestamp", b.ExchangeTime)
+	d.time("datetime", b.ExchangeTime)
+	if b.Sequence.Known {
+		d.int("nonce", b.Sequence.Value)
+	} else {
+		d.null("nonce")
+	}
+	d.name("bids")
+	d.b = b.AppendBids(d.b, b.Shown)
+	d.name("asks")
+	d.b = b.AppendAsks(d.b, b.Shown)
+	d.close('}')
+}
+
+// bookFields is room for all of a book but its levels.
+const bookFields = 768
+
+// appendTrading writes what the exchange says about a pair that does not trade as usual; its book is served all the same.
+func appendTrading(d *doc, l *market.Listing) {
+	if l.Symbol != "" && l.Status != market.TradingActive {
+		d.str("market_status", string(l.Status))
+	}
+}
+
+func appendFreshness(d *doc, f *gateway.Freshness) {
+	status := "live"
+	if f.Stale {
+		status = "stale"
+	}
+	d.open('{')
+	d.str("status", status)
+	d.str("source", string(f.Source))
+	d.int("age_ms", millis(f.Age))
+	d.time("confirmed_at", f.ConfirmedAt)
+	d.time("changed_at", f.ChangedAt)
+	if f.Reason == market.KindNone {
+		d.null("reason")
+	} else {
+		d.str("reason", f.Reason.String())
+	}
+	d.strOrNull("circuit", string(f.Circuit))
+	if f.HasLag {
+		d.int("exchange_lag_ms", f.Lag.Milliseconds())
+	} else {
+		d.null("exchange_lag_ms")
+	}
+	d.close('}')
+}

@@ -1,0 +1,235 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"exchange-gateway/internal/gateway"
+	"exchange-gateway/internal/market"
+)
+
+// problemsPath is where the catalogue is served; `type` points into it, relative to the gateway.
+const problemsPath = "/v1/errors"
+
+// requestError is a refusal that the HTTP layer itself decides.
+type requestError struct {
+	code      Code
+	detail    string
+	parameter string   // the query parameter at fault, "" if none
+	allowed   []string // the allowed parameters or values, where they can be listed
+	exchange  market.ExchangeID
+}
+
+func (e *requestError) Error() string { return string(e.code) + ": " + e.detail }
+
+// problem is one problem document (RFC 9457) in the making.
+type problem struct {
+	*Entry
+	kind       market.Kind // what the exchange said, KindNone if it was not about an exchange
+	detail     string
+	origin     Origin
+	exchange   market.ExchangeID
+	class      market.Class // whose circuit is shown, "" for none
+	retryable  bool
+	retryAfter int64 // seconds, at least 1 if retryable
+	parameter  string
+	allowed    []string
+	age        time.Duration // of the copy that was too old, 0 if there is none
+	venues     []gateway.VenueBook
+}
+
+// problemOf is the only place where an error becomes a problem. ok is false if nobody is there to read it.
+func (s *Server) problemOf(r *http.Request, err error) (p problem, ok bool) {
+	if e, is := errors.AsType[*requestError](err); is {
+		p = s.problem(e.code)
+		p.detail, p.parameter, p.allowed, p.exchange = e.detail, e.parameter, e.allowed, e.exchange
+		p.wait(time.Second)
+		return p, true
+	}
+	if e, is := errors.AsType[*gateway.Error](err); is {
+		return s.policyProblem(e), true
+	}
+	if market.KindOf(err) == market.KindCanceled {
+		switch {
+		case s.base.Err() != nil:
+			err = &requestError{code: CodeShuttingDown, detail: s.catalogue[CodeShuttingDown].Meaning}
+			return s.problemOf(r, err)
+		case r.Context().Err() != nil:
+			return problem{}, false
+		}
+		// Somebody else's call was cancelled and ours with it, but our caller still waits.
+		return s.exchangeProblem(&market.Error{Kind: market.KindUnavailable, Err: err}), true
+	}
+	return s.exchangeProblem(err), true
+}
+
+func (s *Server) problem(c Code) problem {
+	e, ok := s.catalogue[c]
+	if !ok {
+		e = s.catalogue[CodeInternal] // a code that lacks a row; a test keeps this from happening
+	}
+	return problem{Entry: e, origin: e.Origin, retryable: e.Retryable}
+}
+
+// wait sets the time after which the request may be repeated, plus 0-20 % so that many callers do not come back at once.
+func (p *problem) wait(d time.Duration) {
+	if p.retryable {
+		d += time.Duration(rand.Int64N(int64(d)/5 + 1)) //nolint:gosec // spreads callers, protects nothing
+		p.retryAfter = max(1, seconds(d))
+	}
+}
+
+// policyProblem tells a refusal by policy. It can be worth retrying only if what is behind it is.
+func (s *Server) policyProblem(e *gateway.Error) problem {
+	p := s.problem(Code(e.Code))
+	p.detail, p.exchange, p.age, p.venues = e.Detail, e.Exchange, e.Age, e.Venues
+	if p.detail == "" {
+		p.detail = p.Meaning
+	}
+	after := e.RetryAfter
+	if e.Err != nil {
+		p.kind = market.KindOf(e.Err)
+		p.class = classOf(e.Err)
+		if x, ok := errors.AsType[*market.Error](e.Err); ok {
+			after = max(after, x.RetryAfter)
+		}
+		p.retryable = p.retryable && (p.kind.Retryable() || after > 0)
+	}
+	p.wait(after)
+	return p
+}
+
+// exchangeProblem tells an exchange's failure in our words: what it wrote itself is not passed on.
+func (s *Server) exchangeProblem(err error) problem {
+	kind := market.KindOf(err)
+	e, ok := errors.AsType[*market.Error](err)
+	if !ok {
+		e = &market.Error{Kind: kind}
+	}
+	code, ok := codeOf(kind)
+	if !ok {
+		code = CodeInternal // an error that says that there is none
+	}
+	if kind == market.KindInvalid && e.OurFault {
+		code = CodeUpstreamError
+	}
+	p := s.problem(code)
+	p.kind, p.exchange = kind, e.Exchange
+	if e.Op != "" {
+		p.class = e.Op.Class()
+	}
+	switch {
+	case e.OurFault:
+		p.origin, p.retryable = OriginGateway, false // the same request would be as wrong again
+	case kind == market.KindInvalid && e.Exchange != "":
+		p.origin = OriginExchange
+	}
+	p.detail = detail(p.Entry, e)
+	p.wait(e.RetryAfter)
+	return p
+}
+
+func classOf(err error) market.Class {
+	if e, ok := errors.AsType[*market.Error](err); ok && e.Op != "" {
+		return e.Op.Class()
+	}
+	return ""
+}
+
+// detail says what happened from the parts of an error that are ours: its operation, the HTTP status, and the exchange's
+// code if it looks like one.
+func detail(row *Entry, e *market.Error) string {
+	s := row.Meaning
+	if e.Op != "" {
+		s += " Operation: " + string(e.Op) + "."
+	}
+	if e.Status != 0 {
+		s += fmt.Sprintf(" HTTP status: %d.", e.Status)
+	}
+	if plainName(e.Code) {
+		s += " Exchange's code: " + e.Code + "."
+	}
+	return s
+}
+
+// append writes the problem document.
+func (p *problem) append(d *doc, s *Server, requestID string) {
+	d.open('{')
+	p.fields(d, s)
+	if requestID != "" {
+		d.str("request_id", requestID)
+	}
+	d.close('}')
+}
+
+// fields writes what the problem of one exchange among several has too.
+func (p *problem) fields(d *doc, s *Server) {
+	d.str("type", problemsPath+"#"+string(p.Code))
+	d.str("title", p.Title)
+	d.int("status", int64(p.Status))
+	d.str("detail", p.detail)
+	d.str("code", string(p.Code))
+	d.str("ccxt_class", p.CCXTClass)
+	d.str("origin", string(p.origin))
+	d.strOrNull("exchange", string(p.exchange))
+	d.bool("retryable", p.retryable)
+	if p.retryable {
+		d.int("retry_after_ms", p.retryAfter*1000)
+	} else {
+		d.null("retry_after_ms")
+	}
+	d.strOrNull("circuit", string(s.circuitState(p.exchange, p.class)))
+	if p.kind != market.KindNone {
+		d.str("reason", p.kind.String())
+	}
+	if p.age > 0 {
+		d.int("age_ms", millis(p.age))
+	}
+	if p.parameter != "" {
+		d.str("parameter", p.parameter)
+	}
+	if len(p.allowed) > 0 {
+		d.texts("allowed", p.allowed)
+	}
+}
+
+// circuitState is the state of the circuit that the question would have gone through, "" where there is none.
+func (s *Server) circuitState(exchange market.ExchangeID, class market.Class) market.CircuitState {
+	if s.cfg.Circuit == nil || exchange == "" || class == "" {
+		return ""
+	}
+	return s.cfg.Circuit(exchange, class)
+}
+
+// fail answers with the problem that err is.
+func (s *Server) fail(c *call, r *http.Request, err error) {
+	p, ok := s.problemOf(r, err)
+	if !ok {
+		c.note.kind, c.note.err = market.KindCanceled, err
+		c.status, c.abort = statusClientClosed, true // nothing is written: an empty answer could be taken for a good one
+		return
+	}
+	c.note.fail(&p, err)
+	s.metrics.problems[p.Code].Inc()
+	if c.wrote {
+		return // a body that broke off; the status is sent already
+	}
+	if p.retryable {
+		c.header("Retry-After", strconv.FormatInt(p.retryAfter, 10))
+	}
+	switch p.Code {
+	case CodeUnauthenticated:
+		c.header("Www-Authenticate", `Bearer realm="exchange-gateway"`)
+	case CodeMethodNotAllowed:
+		c.header("Allow", "GET, HEAD")
+	case CodeBodyTooLarge:
+		c.header("Connection", "close")
+	}
+	c.doc.b = c.doc.b[:0]
+	p.append(&c.doc, s, c.id)
+	c.send(p.Status, problemType)
+}

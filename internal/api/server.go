@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Limits of a connection. A header of more than maxHeader is refused with a problem; net/http cuts off what is so large
+// that it is not even parsed.
+const (
+	readHeaderTimeout = 5 * time.Second   // a header trickles in for no longer: slow-loris
+	readTimeout       = 10 * time.Second  // for a body that nobody reads
+	idleTimeout       = 120 * time.Second // longer than the 60 s after which common clients and proxies hang up first
+	writeSlack        = 5 * time.Second   // beyond the request's deadline, to write its answer
+	maxHeaderParsed   = 64 << 10
+	maxHeader         = 16 << 10
+	maxURI            = 8 << 10
+	maxBody           = 64 << 10 // ignored up to here: some clients send one with a GET
+)
+
+// Server answers requests. It opens no listener and starts no goroutine.
+type Server struct {
+	cfg       Config
+	log       *slog.Logger
+	catalogue map[Code]*Entry
+	metrics   *metrics
+	access    *accessLog
+	ids       *requestIDs
+	calls     callPool
+	packers   packers
+	inFlight  inFlight
+	draining  atomic.Bool
+	base      context.Context //nolint:containedctx // the life of the server, which ends requests that outlast a drain
+	stop      context.CancelFunc
+	errorsDoc []byte
+	public    http.Handler
+	admin     http.Handler
+}
+
+// New makes a server of valid configuration. It does no I/O.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	s := &Server{cfg: cfg, log: cfg.Log, catalogue: index(Catalogue()), access: newAccessLog(cfg.Log), ids: newRequestIDs()}
+	s.inFlight.limit = int64(cfg.MaxInFlight)
+	s.base, s.stop = context.WithCancel(context.Background())
+	var err error
+	if s.metrics, err = newMetrics(cfg.Registry, cfg.Version, s.inFlight.n.Load); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	s.errorsDoc = errorsDoc()
+	s.public, s.admin = s.front(s.publicRoutes()), s.front(s.adminRoutes())
+	return s, nil
+}
+
+// Public is the handler of the public listener.
+func (s *Server) Public() http.Handler { return s.public }
+
+// Admin is the handler of the admin listener: probes and metrics.
+func (s *Server) Admin() http.Handler { return s.admin }
+
+// Drain makes /readyz answer 503, so that no new work is sent here. Requests are answered as before.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// Stop ends the requests that are still being answered, with `shutting_down`. It is for those that outlast a drain.
+func (s *Server) Stop() { s.stop() }
+
+// HTTPServer serves a handler of this server with all of its limits. Whoever calls it opens the listener.
+func (s *Server) HTTPServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      s.cfg.Deadline + writeSlack,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderParsed,
+		BaseContext:       func(net.Listener) context.Context { return s.base },
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // broken connections of callers
+	}
+}
+
+// front is what every request passes: an id, the limits of its size, the router, and at its end the log and the metrics,
+// also when its handler panics.
+func (s *Server) front(router http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := s.calls.get(w, time.Now())
+		c.id = s.ids.of(r)
+		c.header("X-Request-Id", c.id)
+		defer s.finish(c, r)
+		if err := oversized(r); err != nil {
+			s.fail(c, r, err)
+			return
+		}
+		router.ServeHTTP(c, r)
+	})
+}
+
+// finish ends a request.
+func (s *Server) finish(c *call, r *http.Request) {
+	if p := recover(); p != nil {
+		s.contain(c, r, p)
+	}
+	now := time.Now()
+	s.metrics.observe(c.route, r.Method, c.status, now.Sub(c.start))
+	if !c.route.probe() {
+		s.access.write(c, r, now)
+	}
+	abort := c.abort
+	s.calls.put(c)
+	if abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// oversized refuses a request that is larger than any good one.
+func oversized(r *http.Request) error {
+	if len(r.RequestURI) > maxURI {
+		return &requestError{code: CodeURITooLong, detail: fmt.Sprintf("The request's target has %d bytes; at most %d are allowed.", len(r.RequestURI), maxURI)}
+	}
+	if r.ContentLength > maxBody {
+		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has %d bytes; at most %d are ignored, and none is needed.", r.ContentLength, maxBody)}
+	}
+	size := 0
+	for name, values := range r.Header {
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	if size > maxHeader {
+		return &requestError{code: CodeHeaderTooLarge, detail: fmt.Sprintf("The headers have %d bytes; at most %d are allowed.", size, maxHeader)}
+	}
+	return nil
+}
