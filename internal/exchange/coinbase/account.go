@@ -68,10 +68,14 @@ func (v *Venue) Account(name string, c market.Credential) (market.VenueAccount, 
 
 var errNoSandbox = errors.New("coinbase: the EU entity documents no sandbox for REST, so a demo key needs account hosts to be set")
 
+// maxPlanned bounds what is reserved for pages: more than a share of the limit can hold would never be granted. Pages
+// past it draw on the limit as they come.
+const maxPlanned = 10
+
 // Plan states what a balance call touches: as many requests as the last answer had pages, and the clock if it has not
 // been read.
 func (a *account) Plan(market.Wallet) market.Call {
-	call := a.venue.signed(a.ledger.family, a.name, int(a.pages.Load()))
+	call := a.venue.signed(a.ledger.family, a.name, min(int(a.pages.Load()), maxPlanned))
 	if !a.ledger.clock.measured() {
 		call.Charges = append(call.Charges, a.venue.keyless(market.OpTime, a.ledger.family).Charges...)
 	}
@@ -87,6 +91,9 @@ func (a *account) Balances(ctx context.Context, w market.Wallet) (*market.Balanc
 		}
 	}
 	a.ledger.clock.settle(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, &market.Error{Exchange: a.venue.id, Op: market.OpBalances, Kind: market.KindOf(err), Err: err}
+	}
 	b, err := a.fetch(ctx, a)
 	if market.KindOf(err) == market.KindClockSkew {
 		a.ledger.clock.doubt()

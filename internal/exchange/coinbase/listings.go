@@ -24,7 +24,7 @@ var (
 // read is left out and counted in the log; a list of which more than half cannot be read is malformed.
 func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 	q := question{op: market.OpListings, family: familyAdvanced}
-	list := listing{exchange: v.id, seen: make(map[string]bool)}
+	list := listing{exchange: v.id, symbols: make(map[string]bool), pairs: make(map[market.Pair]bool)}
 	more := true
 	for page := 0; more; page++ {
 		request := exchange.Request{
@@ -64,23 +64,24 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 type listing struct {
 	exchange market.ExchangeID
 	spot     []market.Listing
-	seen     map[string]bool // by symbol
-	rows     int             // all that were sent, of whatever kind
+	symbols  map[string]bool
+	pairs    map[market.Pair]bool
+	rows     int // all that were sent, of whatever kind
 	bad      int
 	firstBad string // why, without text of the exchange
 }
 
 // add takes one page and tells whether there is another.
 func (c *listing) add(p products, page int) (more bool, err error) {
-	before := len(c.seen)
+	before := len(c.spot)
 	for _, raw := range p.Rows {
 		c.rows++
 		l, spot, err := toListing(c.exchange, raw)
 		switch {
 		case err == nil && !spot:
 			continue
-		case err == nil && c.seen[l.Symbol]:
-			err = errors.New("a product is listed twice")
+		case err == nil && (c.symbols[l.Symbol] || c.pairs[l.Pair]):
+			err = errors.New("a product or pair is listed twice")
 		}
 		if err != nil {
 			if c.bad++; c.bad == 1 {
@@ -88,11 +89,11 @@ func (c *listing) add(p products, page int) (more bool, err error) {
 			}
 			continue
 		}
-		c.seen[l.Symbol] = true
+		c.symbols[l.Symbol], c.pairs[l.Pair] = true, true
 		c.spot = append(c.spot, l)
 	}
 	more = p.more(c.rows)
-	if more && (page+1 >= maxListingPages || len(c.seen) == before) {
+	if more && (page+1 >= maxListingPages || len(c.spot) == before) {
 		return false, fmt.Errorf("%w: %d rows", errEndlessList, c.rows)
 	}
 	return more, nil

@@ -214,7 +214,7 @@ func toListing(id market.ExchangeID, raw []byte) (l market.Listing, spot bool, e
 	}
 	return market.Listing{
 		Exchange: id, Pair: pair, Symbol: p.ID, Status: p.tradingStatus(), AliasOf: p.Alias,
-		PriceTick: tick, SizeStep: positive(p.SizeStep), MinSize: p.MinSize, MinNotional: p.MinNotional,
+		PriceTick: tick, SizeStep: positive(p.SizeStep), MinSize: positive(p.MinSize), MinNotional: positive(p.MinNotional),
 	}, true, nil
 }
 
@@ -239,7 +239,7 @@ func (p product) tradingStatus() market.TradingStatus {
 	return market.TradingActive
 }
 
-// positive drops a step that is none.
+// positive drops a step or minimum that is none.
 func positive(o market.Optional) market.Optional {
 	if n, ok := o.Get(); ok && n.Sign() > 0 {
 		return o
