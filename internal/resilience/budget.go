@@ -1,0 +1,112 @@
+package resilience
+
+import (
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// Bounds of what a budget believes.
+const (
+	// carefulShare is the part of a reported limit that is spent before the exchange's first report: a process that
+	// starts does not know what the last one, or a neighbour behind the same address, has spent.
+	carefulShare = 10 // one tenth
+	// maxClockOffset is how far an exchange's clock may be from ours before its stamps are disregarded.
+	maxClockOffset = 10 * time.Minute
+	// offsetJump is past what a Date header, which drops fractions of a second, can make of one and the same clock.
+	offsetJump = 2 * time.Second
+)
+
+// budget is the gateway's share of one rate limit. It is a bucket of our own, not x/time/rate: that knows one limit at a
+// time where a call draws on several or none, has no lanes, refills where exchanges reset, and gives a cancelled
+// reservation back only if that happens in the same nanosecond (golang/go#56924). The ledger's lock covers it.
+type budget struct {
+	limit    market.Limit
+	share    int
+	meter    meter
+	pace     int64 // between units; zero spends the whole share at once if need be
+	slack    int64 // how far ahead of the pace a burst may run
+	next     int64 // when the pace permits the next unit
+	reported bool
+	measured bool // the offset of the exchange's clock is known
+	waiting  [lanes]int
+	blocked  bool // by a call that waits for it, within one pass of the ledger
+}
+
+func newBudget(l market.Limit, share float64) *budget {
+	b := &budget{limit: l, share: max(int(float64(l.Capacity)*share), 1), meter: newMeter(l.Window, l.Aligned)}
+	if l.Burst > 0 {
+		burst := min(max(int(float64(l.Burst)*share), 1), b.share)
+		b.pace = int64(l.Window) / int64(b.share)
+		b.slack = b.pace * int64(burst-1)
+	}
+	return b
+}
+
+// allowance is what may be spent in a window as things stand.
+func (b *budget) allowance() int {
+	if b.limit.Reported && !b.reported {
+		return min(b.share, max(b.limit.Capacity/carefulShare, 1))
+	}
+	return b.share
+}
+
+// room tells how long to wait until units may be spent.
+func (b *budget) room(now int64, units int) time.Duration {
+	wait := b.meter.room(now, units, b.allowance())
+	if b.pace > 0 {
+		wait = max(wait, time.Duration(b.next-b.slack-now))
+	}
+	return wait
+}
+
+// spend counts units and returns the slot that they are in.
+func (b *budget) spend(now int64, units int, account bool) int64 {
+	if b.pace > 0 {
+		b.next = max(b.next, now) + b.pace*int64(units)
+	}
+	return b.meter.add(now, units, account)
+}
+
+func (b *budget) giveBack(slot int64, units int, account bool) {
+	if b.pace > 0 {
+		b.next -= b.pace * int64(units)
+	}
+	b.meter.giveBack(slot, units, account)
+}
+
+// report corrects the count by the exchange's own. It only goes up: an answer that overtakes another tells of less, and
+// what is still in flight is in our count alone. The next window starts from zero anyway.
+func (b *budget) report(used int, exchangeAt time.Time, clock clock, now int64) {
+	b.reported = true
+	b.align(exchangeAt, clock, now)
+	b.meter.roll(now)
+	if b.limit.Aligned && b.measured && !exchangeAt.IsZero() && exchangeAt.UnixNano()/b.meter.length < b.meter.head {
+		return // of the window before
+	}
+	if missing := used - b.meter.used(now).all; missing > 0 {
+		b.meter.add(now, missing, false)
+	}
+}
+
+// align follows the exchange's clock, by which aligned windows begin. Of samples that are close the largest is the
+// nearest to the truth: transport and dropped fractions only make them smaller.
+func (b *budget) align(exchangeAt time.Time, clock clock, now int64) {
+	if !b.limit.Aligned || exchangeAt.IsZero() {
+		return
+	}
+	if exchangeAt.Sub(clock.wall(now)).Abs() > maxClockOffset {
+		return
+	}
+	sample := exchangeAt.UnixNano() - now
+	jump := time.Duration(sample - b.meter.offset).Abs()
+	if !b.measured || jump > offsetJump || sample > b.meter.offset {
+		b.measured = true
+		b.meter.offset = sample
+	}
+}
+
+// spentByAccounts tells whether units more for the account lane would take over half of the share.
+func (b *budget) spentByAccounts(now int64, units int) bool {
+	return 2*(b.meter.used(now).account+units) > b.share
+}

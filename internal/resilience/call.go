@@ -1,0 +1,253 @@
+package resilience
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// call is one call of a port on its way through the guard.
+type call struct {
+	x        *exchange
+	call     *market.Call
+	class    *class
+	circuit  *circuit
+	lane     market.Lane
+	deadline int64
+	public   bool // its probes run detached from the caller
+	do       func(context.Context) error
+}
+
+// ask runs one call of a port.
+func ask[T any](ctx context.Context, x *exchange, c market.Call, public bool, do func(context.Context) (T, error)) (T, error) {
+	var v, none T
+	err := x.run(ctx, &c, public, func(ctx context.Context) (err error) {
+		v, err = do(ctx)
+		return err
+	})
+	if err != nil {
+		return none, err // v may still be written by a probe whose caller left
+	}
+	return v, nil
+}
+
+// run takes a call through deadline, retry, gates, budget, permit and attempt timeout. The first of these is arithmetic:
+// every wait and every attempt below ends in time, so it needs no context of its own.
+func (x *exchange) run(ctx context.Context, c *market.Call, public bool, do func(context.Context) error) error {
+	k := x.class(c.Class)
+	now := x.env.clock.now()
+	s := &call{
+		x: x, call: c, class: k, circuit: x.circuit(c.Circuit()), lane: market.LaneOf(ctx), public: public, do: do,
+		deadline: now + int64(k.policy.Deadline),
+	}
+	if c.Class == market.ClassAccount {
+		s.lane = market.LaneAccount
+	}
+	if d, ok := ctx.Deadline(); ok {
+		s.deadline = min(s.deadline, now+int64(time.Until(d)))
+	}
+	var r retry
+	var last *market.Error
+	for {
+		e, made := s.try(ctx, now)
+		if e == nil {
+			k.tokens.earn()
+			if r.repeated {
+				k.metrics.retry(retrySucceeded)
+			}
+			return nil
+		}
+		if !made {
+			if last != nil {
+				k.metrics.retry(retryRefused)
+				return last
+			}
+			return e
+		}
+		last = e
+		r.attempts++
+		now = x.env.clock.now()
+		if !r.again(ctx, s, e, now) {
+			return last
+		}
+		now = x.env.clock.now()
+	}
+}
+
+// leastAttempt is the least time that an attempt is begun with: in less the exchange has no chance to answer.
+func (s *call) leastAttempt() int64 { return int64(s.class.policy.Timeout) / 10 }
+
+// try makes one attempt, unless it is refused before: then made is false.
+func (s *call) try(ctx context.Context, now int64) (e *market.Error, made bool) {
+	x := s.x
+	if err := ctx.Err(); err != nil {
+		return s.left(err), false
+	}
+	if e := x.turnsAway(s.call, s.class, s.circuit, now); e != nil {
+		return e, false
+	}
+	a := &attempt{owner: x, lane: s.lane}
+	now, e = s.reserve(ctx, a, now)
+	if e != nil {
+		return e, false
+	}
+	p, wait := s.circuit.acquire(now)
+	if wait > 0 {
+		a.release()
+		s.class.metrics.refuse(market.KindCircuitOpen)
+		return x.refusal(s.call, market.KindCircuitOpen, wait, errNotSent), false
+	}
+	timeout := min(s.class.policy.Timeout, time.Duration(s.deadline-now))
+	if p.probe {
+		ctx = market.WithProbe(ctx)
+		if s.public {
+			return s.detached(ctx, a, p, timeout)
+		}
+	}
+	return s.attempt(ctx, a, p, timeout)
+}
+
+// left is the error of a call whose caller is gone.
+func (s *call) left(err error) *market.Error {
+	kind := market.KindOf(err)
+	s.class.metrics.refuse(kind)
+	return s.x.refusal(s.call, kind, 0, err)
+}
+
+// reserve takes the whole cost of the call from the budgets, and waits for it if need be: before the permit, so that a
+// wait is no failure, no slow call, and holds up no probe. After a wait the gates are asked again.
+func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *market.Error) {
+	if len(s.call.Charges) == 0 {
+		return now, nil
+	}
+	x := s.x
+	charges, known := x.ledger.charge(a.space[:0], s.call.Charges)
+	if !known {
+		s.class.metrics.refuse(market.KindInternal)
+		return now, x.refusal(s.call, market.KindInternal, 0, errUnknownLimit)
+	}
+	latest := s.deadline - s.leastAttempt()
+	w, wait, ok := x.ledger.take(now, latest, charges, s.lane)
+	if !ok {
+		s.class.metrics.refuse(market.KindOverloaded)
+		return now, x.refusal(s.call, market.KindOverloaded, wait, errNotSent)
+	}
+	a.charges = charges
+	if w == nil {
+		return now, nil
+	}
+	granted := x.ledger.wait(ctx, w, now, latest)
+	began := now
+	now = x.env.clock.now()
+	s.class.metrics.waited.Observe(time.Duration(now - began).Seconds())
+	if !granted {
+		a.charges = nil
+		if err := ctx.Err(); err != nil {
+			return now, s.left(err)
+		}
+		s.class.metrics.refuse(market.KindOverloaded)
+		return now, x.refusal(s.call, market.KindOverloaded, wait, errNotSent)
+	}
+	if err := ctx.Err(); err != nil {
+		a.release()
+		return now, s.left(err)
+	}
+	if e := x.turnsAway(s.call, s.class, s.circuit, now); e != nil {
+		a.release()
+		return now, e
+	}
+	return now, nil
+}
+
+// attempt asks the exchange once, on this goroutine, and settles everything that hangs on it however it ends: by
+// returning, by a panic, which becomes an internal error, or by runtime.Goexit.
+func (s *call) attempt(ctx context.Context, a *attempt, p permit, timeout time.Duration) (e *market.Error, made bool) {
+	err := errVanished
+	timed, cancel := context.WithTimeout(ctx, timeout)
+	a.Context = timed
+	defer func() {
+		if err == errVanished { //nolint:errorlint // our own sentinel, never wrapped
+			if r := recover(); r != nil {
+				s.x.guard.config.Logger.Error("adapter panicked", slog.String("exchange", string(s.x.id)),
+					slog.String("op", string(s.call.Op)), slog.String("stack", string(debug.Stack())))
+			}
+			err = &market.Error{Kind: market.KindInternal, Err: errVanished}
+		}
+		e, made = s.end(a, p, err)
+		cancel()
+	}()
+	err = s.do(a)
+	return nil, true
+}
+
+// end settles an attempt: gates first, since a broken symbol counts for the circuit by how many others are broken; then
+// the circuit; then it waits until a gate that closed is written down.
+func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made bool) {
+	x := s.x
+	now := x.env.clock.now()
+	a.release()
+	if err == nil {
+		x.gates.good(s.call.Scopes, p.began, now)
+		p.settle(now, market.EffectSuccess, market.KindNone)
+		s.count(market.KindNone, now-p.began)
+		return nil, true
+	}
+	e, _ := errors.AsType[*market.Error](err)
+	if notSent(err) {
+		// The door refused a request of this attempt: that says nothing about the exchange.
+		p.settle(now, market.EffectIgnored, market.KindNone)
+		return x.failure(s.call, s.circuit, e, err, market.KindOf(err), now), a.sent
+	}
+	kind := kindOf(a, e, err)
+	if e != nil && e.Refusal != nil {
+		a.refuse(e.Refusal, kind, p.began, now)
+	}
+	p.settle(now, x.effectOf(a, e, kind, now-p.began > s.class.policy.slow(), now), kind)
+	s.count(kind, now-p.began)
+	await(a, a.written)
+	return x.failure(s.call, s.circuit, e, err, kind, x.env.clock.now()), true
+}
+
+func (s *call) count(kind market.Kind, elapsed int64) {
+	m := s.x.op(s.call.Op)
+	m.kinds[min(int(kind), len(m.kinds)-1)].Inc()
+	m.duration.Observe(time.Duration(elapsed).Seconds())
+}
+
+// detached makes a probe of public data that outlives its caller: the caller may have no patience for it, and whether the
+// exchange is back is everybody's question. It ends with its timeout or the guard. The caller waits no longer than the
+// probe's lease.
+func (s *call) detached(ctx context.Context, a *attempt, p permit, timeout time.Duration) (*market.Error, bool) {
+	type result struct {
+		e    *market.Error
+		made bool
+	}
+	done := make(chan result, 1)
+	free := context.WithoutCancel(ctx)
+	started := s.x.guard.spawn(func() {
+		r := result{s.x.refusal(s.call, market.KindInternal, 0, errVanished), true}
+		defer func() { done <- r }()
+		free, cancel := context.WithCancel(free)
+		defer cancel()
+		defer context.AfterFunc(s.x.guard.stopped, cancel)()
+		r.e, r.made = s.attempt(free, a, p, timeout)
+	})
+	if !started {
+		return s.attempt(ctx, a, p, timeout)
+	}
+	timer := time.NewTimer(timeout + leaseGrace)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.e, r.made
+	case <-timer.C:
+		return s.x.failure(s.call, s.circuit, nil, context.DeadlineExceeded, market.KindTimeout, s.x.env.clock.now()), true
+	case <-ctx.Done():
+		now := s.x.env.clock.now()
+		return s.x.failure(s.call, s.circuit, nil, ctx.Err(), market.KindOf(ctx.Err()), now), true
+	}
+}

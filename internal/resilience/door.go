@@ -1,0 +1,72 @@
+package resilience
+
+import (
+	"context"
+
+	"exchange-gateway/internal/market"
+)
+
+// door is the market.Door of one exchange.
+type door struct{ x *exchange }
+
+var _ market.Door = door{}
+
+// Door returns the door that every request to an exchange passes. An adapter is constructed with it.
+func (g *Guard) Door(id market.ExchangeID) market.Door { return door{g.exchange(id)} }
+
+// Admit lets a request pass, or refuses it for a closed gate or an operator's mode. The circuit is not asked: whoever
+// calls holds its permit already. Within a guarded call the costs come from what the call reserved; a request beyond that
+// may exceed our share but not the exchange's own limit. Outside one there has to be room.
+func (d door) Admit(ctx context.Context, c market.Call) error {
+	x := d.x
+	k := x.class(c.Class)
+	if e := x.turnsAwayRequest(&c, k, x.env.clock.now()); e != nil {
+		return e
+	}
+	costs := c.Charges
+	a := attemptOf(ctx, x)
+	if a != nil {
+		costs = a.draw(costs)
+	}
+	if len(costs) > 0 {
+		wait, known := x.ledger.force(x.env.clock.now(), costs, a != nil)
+		if !known {
+			k.metrics.refuse(market.KindInternal)
+			return x.refusal(&c, market.KindInternal, 0, errUnknownLimit)
+		}
+		if wait > 0 {
+			k.metrics.refuse(market.KindOverloaded)
+			return x.refusal(&c, market.KindOverloaded, wait, errNotSent)
+		}
+	}
+	if a != nil {
+		a.passed()
+	}
+	return nil
+}
+
+// Observe takes over what an answer tells about limits, and closes the gate that it asks for before it waits for that to
+// be written down. That an answer was good counts at the end of a guarded call, when its body has been understood too: a
+// 200 that holds a refusal, or a book that cannot be, is not good.
+func (d door) Observe(ctx context.Context, c market.Call, o market.Observation) {
+	x := d.x
+	now := x.env.clock.now()
+	sent := now - int64(o.Elapsed)
+	if len(o.Usage) > 0 {
+		x.ledger.report(o.Usage, o.ExchangeAt, now)
+	}
+	a := attemptOf(ctx, x)
+	switch {
+	case o.Err == nil:
+		if a == nil {
+			x.gates.good(c.Scopes, sent, now)
+		}
+	case o.Err.Refusal == nil:
+	case a != nil:
+		a.refuse(o.Err.Refusal, o.Err.Kind, sent, now)
+		await(ctx, a.written)
+	default:
+		written, _ := x.gates.refused(o.Err.Refusal, o.Err.Kind, sent, now)
+		await(ctx, written)
+	}
+}

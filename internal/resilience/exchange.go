@@ -1,0 +1,166 @@
+package resilience
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// exchange is what the guard keeps of one exchange.
+type exchange struct {
+	id     market.ExchangeID
+	guard  *Guard
+	env    *environment
+	share  float64
+	gates  *gates
+	ledger *ledger
+
+	classes  [4]*class // in the order of market.Classes
+	ops      map[market.Op]*opMetrics
+	circuits atomic.Pointer[[]*circuit] // replaced, never changed
+
+	mu sync.Mutex // covers adding to circuits
+}
+
+// class is what the circuits of one class share.
+type class struct {
+	name    market.Class
+	policy  ClassPolicy
+	metrics *classMetrics
+	tokens  retryTokens
+	mode    atomic.Pointer[mode]
+}
+
+func newExchange(g *Guard, id market.ExchangeID, policy Policy) *exchange {
+	x := &exchange{
+		id: id, guard: g, env: g.env, share: policy.share(),
+		gates:  newGates(id, g.env, g.saver, g.metrics),
+		ledger: newLedger(g.env.clock),
+		ops:    make(map[market.Op]*opMetrics),
+	}
+	for i, name := range market.Classes() {
+		x.classes[i] = &class{
+			name: name, policy: policy.Classes[name].withDefaults(name), metrics: g.metrics.class(id, name),
+		}
+		x.classes[i].tokens.fill()
+	}
+	for _, op := range market.Ops() {
+		x.ops[op] = g.metrics.op(id, op)
+	}
+	for _, kind := range market.ScopeKinds() {
+		g.metrics.closings.WithLabelValues(string(id), string(kind))
+	}
+	g.metrics.unsaved.WithLabelValues(string(id))
+	x.circuits.Store(&[]*circuit{})
+	// Those of accounts appear with the account: their families are the adapter's to know.
+	for _, name := range []market.Class{market.ClassMarketData, market.ClassReference, market.ClassStream} {
+		x.circuit(market.CircuitID{Exchange: id, Class: name})
+	}
+	return x
+}
+
+// class returns what a class shares; a class that nobody knows counts as reference.
+func (x *exchange) class(name market.Class) *class {
+	for _, c := range x.classes {
+		if c.name == name {
+			return c
+		}
+	}
+	return x.classes[1]
+}
+
+// maxCircuits bounds the circuits of one exchange. They come from adapters, not from callers; past it a family shares the
+// circuit of its class.
+const maxCircuits = 16
+
+// circuit returns a circuit, made if need be.
+func (x *exchange) circuit(id market.CircuitID) *circuit {
+	if c := x.findCircuit(id); c != nil {
+		return c
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all := *x.circuits.Load()
+	if len(all) >= maxCircuits {
+		id.Family = ""
+	}
+	if c := x.findCircuit(id); c != nil {
+		return c
+	}
+	class := x.class(id.Class)
+	c := newCircuit(market.CircuitID{Exchange: x.id, Class: class.name, Family: id.Family}, &class.policy, x.env, class.metrics)
+	all = append(all[:len(all):len(all)], c)
+	x.circuits.Store(&all)
+	return c
+}
+
+func (x *exchange) findCircuit(id market.CircuitID) *circuit {
+	for _, c := range *x.circuits.Load() {
+		if c.id.Class == id.Class && c.id.Family == id.Family {
+			return c
+		}
+	}
+	return nil
+}
+
+// op returns the handles of an operation. One that is not in market.Ops comes from code too, so their number is bounded.
+func (x *exchange) op(op market.Op) *opMetrics {
+	if m := x.ops[op]; m != nil {
+		return m
+	}
+	return x.guard.metrics.op(x.id, op)
+}
+
+// What a refusal wraps: the exchange was not asked, whatever the Kind says that closed the gate.
+var (
+	errNotSent      = errors.New("not sent")
+	errNotOpen      = errors.New("not sent: the gates of the last life are not loaded yet")
+	errUnknownLimit = errors.New("not sent: the call is charged to a rate limit that the exchange did not state")
+)
+
+// notSent tells whether an error is a refusal of ours, also when an adapter wrapped or copied it.
+func notSent(err error) bool {
+	return errors.Is(err, errNotSent) || errors.Is(err, errNotOpen) || errors.Is(err, errUnknownLimit)
+}
+
+// refusal is the error of a call that is not sent.
+func (x *exchange) refusal(call *market.Call, kind market.Kind, wait time.Duration, why error) *market.Error {
+	e := &market.Error{Exchange: x.id, Op: call.Op, Kind: kind, Err: why}
+	if wait > 0 || kind.Retryable() {
+		e.RetryAfter = soon(wait, x.env.random())
+	}
+	return e
+}
+
+// turnsAway refuses a call whose circuit is open or that turnsAwayRequest refuses; nil lets it pass. It does no I/O and
+// takes under 100 ns while nothing is closed.
+func (x *exchange) turnsAway(call *market.Call, k *class, c *circuit, now int64) *market.Error {
+	if e := x.turnsAwayRequest(call, k, now); e != nil {
+		return e
+	}
+	if wait := c.refuses(now); wait > 0 {
+		k.metrics.refuse(market.KindCircuitOpen)
+		return x.refusal(call, market.KindCircuitOpen, wait, errNotSent)
+	}
+	return nil
+}
+
+// turnsAwayRequest refuses a request for an operator's mode or a closed gate; nil lets it pass.
+func (x *exchange) turnsAwayRequest(call *market.Call, k *class, now int64) *market.Error {
+	if m := k.mode.Load(); m != nil && now < m.until {
+		k.metrics.refuse(m.kind)
+		return x.refusal(call, m.kind, time.Duration(m.until-now), errNotSent)
+	}
+	if kind, wait := x.gates.refuses(call.Scopes, now); wait > 0 {
+		k.metrics.refuse(kind)
+		return x.refusal(call, kind, wait, errNotSent)
+	}
+	if !x.guard.opened.Load() {
+		k.metrics.refuse(market.KindInternal)
+		return x.refusal(call, market.KindInternal, 0, errNotOpen)
+	}
+	return nil
+}

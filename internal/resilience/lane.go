@@ -1,0 +1,315 @@
+package resilience
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// maxWaiting bounds the calls that wait for the budgets of one exchange. Past it a call is refused as overloaded.
+const maxWaiting = 256
+
+// lanes is how many there are.
+const lanes = 3
+
+// ledger holds the budgets of one exchange and the calls that wait for them. A call draws on all of its limits at once or
+// on none, so that two calls never wait for each other.
+//
+// Within a lane the order is that of arrival; a call that waits holds up the later ones and the lower lanes on the limits
+// that it draws on, and no others: a queue for OKX's books does not delay its listings. There is one timer, and that only
+// while somebody waits.
+type ledger struct {
+	clock clock
+
+	mu      sync.Mutex
+	budgets []*budget
+	queues  [lanes][]*waiter
+	waiting int
+	timer   *time.Timer
+}
+
+// waiter is a call in a queue.
+type waiter struct {
+	lane    market.Lane
+	charges []charge
+	granted chan struct{} // closed when the charges are spent
+	done    bool
+}
+
+// charge is units of one budget, and once they are spent the slot that they are in.
+type charge struct {
+	budget *budget
+	units  int
+	slot   int64
+}
+
+func newLedger(c clock) *ledger { return &ledger{clock: c} }
+
+// limits adds the rate limits of an exchange; one that is known already stays as it is.
+func (l *ledger) limits(all []market.Limit, share float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, limit := range all {
+		if l.find(limit.ID) == nil {
+			b := newBudget(limit, share)
+			if limit.Aligned {
+				b.meter.offset = time.Now().UnixNano() - l.clock.now()
+			}
+			l.budgets = append(l.budgets, b)
+		}
+	}
+}
+
+// find returns a budget; an exchange has a handful, so a walk is cheaper than a map.
+func (l *ledger) find(id market.LimitID) *budget {
+	for _, b := range l.budgets {
+		if b.limit.ID == id {
+			return b
+		}
+	}
+	return nil
+}
+
+// charge translates what a call costs into into. False means a limit that the exchange never stated.
+func (l *ledger) charge(into []charge, costs []market.Charge) ([]charge, bool) {
+	for _, c := range costs {
+		b := l.find(c.Limit)
+		if b == nil {
+			return into, false
+		}
+		if c.Weight > 0 {
+			into = append(into, charge{budget: b, units: c.Weight})
+		}
+	}
+	return into, true
+}
+
+// room is the longest wait of several charges, with what waits ahead of them in the same lane or a better one.
+func (l *ledger) room(now int64, charges []charge, ahead market.Lane, queued bool) time.Duration {
+	var wait time.Duration
+	for _, c := range charges {
+		units := c.units
+		if queued {
+			for lane, n := range c.budget.waiting {
+				if rank(market.Lane(lane)) <= rank(ahead) {
+					units += n
+				}
+			}
+		}
+		wait = max(wait, c.budget.room(now, units))
+	}
+	return wait
+}
+
+func spend(now int64, charges []charge, lane market.Lane) {
+	for i := range charges {
+		charges[i].slot = charges[i].budget.spend(now, charges[i].units, lane == market.LaneAccount)
+	}
+}
+
+// rank orders lanes by urgency.
+func rank(l market.Lane) int {
+	switch l {
+	case market.LaneAccount:
+		return 0
+	case market.LaneInteractive:
+		return 1
+	case market.LanePrefetch:
+		return 2
+	}
+	return 2
+}
+
+// take spends charges at once if there is room and nobody waits; otherwise it returns the waiter to wait with. With
+// neither there is no room before latest, or the queue is full, and wait tells when to ask again.
+func (l *ledger) take(now, latest int64, charges []charge, lane market.Lane) (w *waiter, wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wait = l.room(now, charges, lane, l.waiting > 0)
+	if wait <= 0 && l.waiting == 0 {
+		spend(now, charges, lane)
+		return nil, 0, true
+	}
+	if l.waiting >= maxWaiting || now+int64(wait) > latest {
+		return nil, wait, false
+	}
+	w = &waiter{lane: lane, charges: charges, granted: make(chan struct{})}
+	l.queues[lane] = append(l.queues[lane], w)
+	l.queued(w, 1)
+	l.pass(now)
+	return w, wait, true
+}
+
+// queued counts a waiter in or out.
+func (l *ledger) queued(w *waiter, sign int) {
+	l.waiting += sign
+	for _, c := range w.charges {
+		c.budget.waiting[w.lane] += sign * c.units
+	}
+}
+
+// wait waits until the charges are spent, the latest instant, or the caller's end. False means that nothing is spent.
+func (l *ledger) wait(ctx context.Context, w *waiter, now, latest int64) bool {
+	timer := time.NewTimer(time.Duration(latest - now))
+	defer timer.Stop()
+	select {
+	case <-w.granted:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.done {
+		return true // granted in the same moment; the caller gives back what it does not use
+	}
+	i := slices.Index(l.queues[w.lane], w)
+	l.queues[w.lane] = slices.Delete(l.queues[w.lane], i, i+1)
+	l.queued(w, -1)
+	l.pass(l.clock.now())
+	return false
+}
+
+// pass grants whatever can be granted, in order of lanes, and sets the timer for the next time that something may be. The
+// account lane comes first until it has half of a limit on which others wait; then it comes last on that limit.
+func (l *ledger) pass(now int64) {
+	if l.waiting == 0 {
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		return
+	}
+	for _, b := range l.budgets {
+		b.blocked = false
+	}
+	next := time.Duration(-1)
+	step := func(lane market.Lane, deferred func(*waiter) bool) {
+		l.queues[lane] = slices.DeleteFunc(l.queues[lane], func(w *waiter) bool {
+			if deferred != nil && deferred(w) {
+				return false
+			}
+			wait := l.grant(now, w)
+			if wait > 0 && (next < 0 || wait < next) {
+				next = wait
+			}
+			return w.done
+		})
+	}
+	step(market.LaneAccount, func(w *waiter) bool { return tooMuch(now, w) })
+	step(market.LaneInteractive, nil)
+	step(market.LanePrefetch, nil)
+	step(market.LaneAccount, nil)
+	if l.waiting == 0 || next < 0 {
+		return
+	}
+	if l.timer == nil {
+		l.timer = time.AfterFunc(next, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.pass(l.clock.now())
+		})
+		return
+	}
+	l.timer.Reset(next)
+}
+
+// grant spends the charges of a waiter if there is room, and otherwise returns how long there is none; -1 if that hangs
+// on a call that waits before it.
+func (l *ledger) grant(now int64, w *waiter) time.Duration {
+	blocked := slices.ContainsFunc(w.charges, func(c charge) bool { return c.budget.blocked })
+	wait := time.Duration(-1)
+	if !blocked {
+		wait = l.room(now, w.charges, w.lane, false)
+		if wait <= 0 {
+			spend(now, w.charges, w.lane)
+			l.queued(w, -1)
+			w.done = true
+			close(w.granted)
+			return 0
+		}
+	}
+	for _, c := range w.charges {
+		c.budget.blocked = true
+	}
+	return wait
+}
+
+// tooMuch tells whether a call of the account lane would take over half of a limit on which other lanes wait.
+func tooMuch(now int64, w *waiter) bool {
+	return slices.ContainsFunc(w.charges, func(c charge) bool {
+		others := c.budget.waiting[market.LaneInteractive] + c.budget.waiting[market.LanePrefetch]
+		return others > 0 && c.budget.spentByAccounts(now, c.units)
+	})
+}
+
+// force spends units without waiting. In the middle of a call they may exceed the share, since half a balance is worth
+// nothing, but never what the exchange permits; outside one there has to be room.
+func (l *ledger) force(now int64, costs []market.Charge, within bool) (wait time.Duration, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var space [2]charge
+	charges, known := l.charge(space[:0], costs)
+	if !known {
+		return 0, false
+	}
+	for _, c := range charges {
+		if within {
+			wait = max(wait, c.budget.meter.room(now, c.units, c.budget.limit.Capacity))
+		} else {
+			wait = max(wait, c.budget.room(now, c.units))
+		}
+	}
+	if wait > 0 {
+		return wait, true
+	}
+	spend(now, charges, market.LaneInteractive)
+	return 0, true
+}
+
+// giveBack returns what was reserved and not spent.
+func (l *ledger) giveBack(charges []charge, lane market.Lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range charges {
+		if c.units > 0 {
+			c.budget.giveBack(c.slot, c.units, lane == market.LaneAccount)
+		}
+	}
+	l.pass(l.clock.now())
+}
+
+// report takes the exchange's own counts over.
+func (l *ledger) report(usage []market.Usage, exchangeAt time.Time, now int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, u := range usage {
+		if b := l.find(u.Limit); b != nil {
+			b.report(u.Used, exchangeAt, l.clock, now)
+		}
+	}
+	l.pass(now)
+}
+
+// status lists the budgets as they stand.
+func (l *ledger) status(id market.ExchangeID, now int64) []market.BudgetStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]market.BudgetStatus, 0, len(l.budgets))
+	for _, b := range l.budgets {
+		waiting := 0
+		for _, queue := range l.queues {
+			for _, w := range queue {
+				if slices.ContainsFunc(w.charges, func(c charge) bool { return c.budget == b }) {
+					waiting++
+				}
+			}
+		}
+		out = append(out, market.BudgetStatus{
+			Exchange: id, Limit: b.limit, Share: b.share, Used: b.meter.used(now).all, Waiting: waiting,
+		})
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package resilience
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"exchange-gateway/internal/market"
+)
+
+// metrics are the series that count. What is true at a moment (states, gates, budgets) is read when it is scraped: see
+// collector. Every series exists from the moment its exchange is known, so that the first failure is a rate and not a
+// birth.
+type metrics struct {
+	attempts    *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	transitions *prometheus.CounterVec
+	retries     *prometheus.CounterVec
+	refused     *prometheus.CounterVec
+	probes      *prometheus.CounterVec
+	waited      *prometheus.HistogramVec
+	closings    *prometheus.CounterVec
+	unsaved     *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "gateway_" + name, Help: help}, labels)
+	}
+	m := &metrics{
+		attempts: counter("attempts_total", "Attempts that ended, by kind; none is success.", "exchange", "op", "kind"),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gateway_attempt_duration_seconds", Help: "How long attempts took.",
+			// From a loopback simulator to the 15 s of a listing.
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 1.5, 2.5, 5, 15},
+		}, []string{"exchange", "op"}),
+		transitions: counter("circuit_transitions_total", "Changes of circuits' states.", "exchange", "class", "to", "cause"),
+		retries:     counter("retries_total", "What became of calls whose first attempt failed in a way that may be repeated.", "exchange", "class", "outcome"),
+		refused:     counter("refused_total", "Calls that were not sent, by kind.", "exchange", "class", "reason"),
+		probes:      counter("circuit_probes_total", "Probes of open circuits that ended.", "exchange", "class", "result"),
+		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gateway_budget_wait_seconds", Help: "How long calls waited for a rate limit; those that need not are not counted.",
+			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5},
+		}, []string{"exchange", "class"}),
+		closings: counter("gate_closings_total", "Times that gates closed.", "exchange", "scope"),
+		unsaved:  counter("gate_save_failures_total", "Gate ends that could not be written down in time.", "exchange"),
+	}
+	if reg != nil {
+		reg.MustRegister(m.attempts, m.duration, m.transitions, m.retries, m.refused, m.probes, m.waited, m.closings, m.unsaved)
+	}
+	return m
+}
+
+// opMetrics are the handles of one operation of one exchange.
+type opMetrics struct {
+	kinds    []prometheus.Counter // by Kind
+	duration prometheus.Observer
+}
+
+func (m *metrics) op(id market.ExchangeID, op market.Op) *opMetrics {
+	o := &opMetrics{duration: m.duration.WithLabelValues(string(id), string(op))}
+	for _, k := range append([]market.Kind{market.KindNone}, market.Kinds()...) {
+		o.kinds = append(o.kinds, m.attempts.WithLabelValues(string(id), string(op), k.String()))
+	}
+	return o
+}
+
+// classMetrics are the handles of one class of one exchange.
+type classMetrics struct {
+	refused     []prometheus.Counter // by Kind, nil for those that cannot refuse
+	retries     [retryOutcomes]prometheus.Counter
+	probes      map[market.Cause]prometheus.Counter
+	transitions map[market.Cause]prometheus.Counter
+	waited      prometheus.Observer
+}
+
+// refusing are the kinds with which a call can be refused before it is sent: the local ones, and those that close gates.
+func refusing(k market.Kind) bool {
+	switch k {
+	case market.KindAuth, market.KindRestricted, market.KindRateLimited, market.KindBanned, market.KindMalformed,
+		market.KindSuspect, market.KindCanceled, market.KindInternal, market.KindMaintenance:
+		return true
+	case market.KindCircuitOpen, market.KindIsolated, market.KindWithheld, market.KindOverloaded:
+		return true
+	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
+		market.KindTimeout, market.KindUnavailable, market.KindNotSupported:
+		return false
+	}
+	return false
+}
+
+func (m *metrics) class(id market.ExchangeID, class market.Class) *classMetrics {
+	c := &classMetrics{
+		probes:      make(map[market.Cause]prometheus.Counter),
+		transitions: make(map[market.Cause]prometheus.Counter),
+		waited:      m.waited.WithLabelValues(string(id), string(class)),
+	}
+	c.refused = append(c.refused, nil) // KindNone
+	for _, k := range market.Kinds() {
+		var handle prometheus.Counter
+		if refusing(k) {
+			handle = m.refused.WithLabelValues(string(id), string(class), k.String())
+		}
+		c.refused = append(c.refused, handle)
+	}
+	for o := range retryOutcome(retryOutcomes) {
+		c.retries[o] = m.retries.WithLabelValues(string(id), string(class), o.String())
+	}
+	for cause, result := range map[market.Cause]string{
+		market.CauseProbeSucceeded: "success", market.CauseProbeFailed: "failure", market.CauseProbeLost: "lost",
+		market.CauseNone: "ignored",
+	} {
+		c.probes[cause] = m.probes.WithLabelValues(string(id), string(class), result)
+	}
+	for cause, to := range map[market.Cause]market.CircuitState{
+		market.CauseConsecutive: market.CircuitOpen, market.CauseRate: market.CircuitOpen, market.CauseSlow: market.CircuitOpen,
+		market.CauseProbeFailed: market.CircuitOpen, market.CauseProbeLost: market.CircuitOpen,
+		market.CauseProbeStarted: market.CircuitHalfOpen, market.CauseProbeSucceeded: market.CircuitClosed,
+	} {
+		c.transitions[cause] = m.transitions.WithLabelValues(string(id), string(class), string(to), string(cause))
+	}
+	return c
+}
+
+// probe counts the end of a probe by what it did to the circuit; CauseNone is an ignored one.
+func (c *classMetrics) probe(cause market.Cause) { c.probes[cause].Inc() }
+
+func (c *classMetrics) transition(cause market.Cause) { c.transitions[cause].Inc() }
+
+// refuse counts a call that was not sent.
+func (c *classMetrics) refuse(kind market.Kind) {
+	if h := c.refused[kind]; h != nil {
+		h.Inc()
+	}
+}
+
+func (c *classMetrics) retry(o retryOutcome) { c.retries[o].Inc() }

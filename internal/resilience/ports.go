@@ -1,0 +1,91 @@
+package resilience
+
+import (
+	"context"
+
+	"exchange-gateway/internal/market"
+)
+
+var (
+	_ market.MarketData = (*guardedData)(nil)
+	_ market.Account    = (*guardedAccount)(nil)
+)
+
+// guardedData is the public port of one exchange behind the guard.
+type guardedData struct {
+	x     *exchange
+	venue market.Venue
+}
+
+// MarketData returns the guarded public port of a venue and takes its rate limits over. Every error is an *Error with,
+// if the call may succeed later, a RetryAfter of at least a second. KindCircuitOpen, KindIsolated, KindWithheld and
+// KindOverloaded mean that the exchange was not asked; so does the Kind of a closed gate.
+func (g *Guard) MarketData(v market.Venue) market.MarketData {
+	x := g.exchange(v.ID())
+	x.ledger.limits(v.Limits(), x.share)
+	return &guardedData{x: x, venue: v}
+}
+
+// OrderBook implements market.MarketData.
+func (d *guardedData) OrderBook(ctx context.Context, l market.Listing, depth int) (*market.OrderBook, error) {
+	return ask(ctx, d.x, d.venue.Plan(market.OpOrderBook, l, depth), true, func(ctx context.Context) (*market.OrderBook, error) {
+		return d.venue.OrderBook(ctx, l, depth)
+	})
+}
+
+// Statistics implements market.MarketData.
+func (d *guardedData) Statistics(ctx context.Context, l market.Listing) (*market.Statistics, error) {
+	return ask(ctx, d.x, d.venue.Plan(market.OpStatistics, l, 0), true, func(ctx context.Context) (*market.Statistics, error) {
+		return d.venue.Statistics(ctx, l)
+	})
+}
+
+// Listings implements market.MarketData.
+func (d *guardedData) Listings(ctx context.Context) ([]market.Listing, error) {
+	return ask(ctx, d.x, d.venue.Plan(market.OpListings, market.Listing{}, 0), true, d.venue.Listings)
+}
+
+// Status implements market.MarketData.
+func (d *guardedData) Status(ctx context.Context) (market.VenueStatus, error) {
+	return ask(ctx, d.x, d.venue.Plan(market.OpStatus, market.Listing{}, 0), true, d.venue.Status)
+}
+
+// guardedAccount is one credential's account behind the guard.
+type guardedAccount struct {
+	x       *exchange
+	account market.VenueAccount
+}
+
+// Account returns the guarded port of a credential at an exchange. Its probes end with their caller: nobody else may see
+// the answer.
+func (g *Guard) Account(id market.ExchangeID, a market.VenueAccount) market.Account {
+	x := g.exchange(id)
+	x.circuit(a.Plan(market.WalletTrading).Circuit())
+	return &guardedAccount{x: x, account: a}
+}
+
+// Balances implements market.Account.
+func (a *guardedAccount) Balances(ctx context.Context, w market.Wallet) (*market.Balances, error) {
+	return ask(ctx, a.x, a.account.Plan(w), false, func(ctx context.Context) (*market.Balances, error) {
+		return a.account.Balances(ctx, w)
+	})
+}
+
+// Do runs anything else that asks an exchange, such as the connect of a stream, as one guarded call. Its probes end with
+// their caller.
+func (g *Guard) Do(ctx context.Context, c market.Call, do func(context.Context) error) error {
+	return g.exchange(c.Exchange).run(ctx, &c, false, do)
+}
+
+// Peek tells whether a call would be refused as things stand: nil if not, otherwise the refusal. It does no I/O, waits for
+// nothing and changes nothing but a counter, so that whoever coalesces calls can answer from a copy at once.
+func (g *Guard) Peek(c market.Call) error {
+	x := g.find(c.Exchange)
+	if x == nil {
+		return nil
+	}
+	if e := x.turnsAway(&c, x.class(c.Class), x.circuit(c.Circuit()), x.env.clock.now()); e != nil {
+		return e
+	}
+	return nil
+}
