@@ -1,0 +1,220 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// The parts that Gates.Degraded names.
+const (
+	DegradedFile  = "state_dir"   // gates cannot be written to the state directory
+	DegradedRedis = "redis_gates" // gates cannot be written to Redis
+)
+
+const (
+	// redisTimeout is how long Redis may take, at the start and while a refused answer waits for its gate to be written.
+	redisTimeout = 250 * time.Millisecond
+	// retryEvery is how often Run tries again to write what a part did not take.
+	retryEvery = 5 * time.Second
+)
+
+// Keeper is one place that keeps gates: GateFile and GateRedis.
+type Keeper interface {
+	Load(ctx context.Context) ([]market.GateRecord, error)
+	Save(ctx context.Context, r market.GateRecord) error
+}
+
+var (
+	_ Keeper = (*GateFile)(nil)
+	_ Keeper = (*GateRedis)(nil)
+	_ Keeper = (*Gates)(nil)
+)
+
+// Gates keeps gates in a file, in Redis, in both, or nowhere. One of them that fails is degraded, logged when that
+// begins and when it ends, and gets what it missed as soon as it works again. It is safe for concurrent use.
+type Gates struct {
+	log   *slog.Logger
+	parts []*part
+}
+
+// part is one keeper with what it has not taken yet.
+type part struct {
+	name   string
+	keeper Keeper
+	limit  time.Duration // zero: the caller's context alone
+
+	mu     sync.Mutex
+	broken bool
+	missed records
+}
+
+// NewGates joins a file and Redis; either may be nil. It does no I/O.
+func NewGates(file, redis Keeper, log *slog.Logger) *Gates {
+	g := &Gates{log: log}
+	if file != nil {
+		g.parts = append(g.parts, &part{name: DegradedFile, keeper: file, missed: records{}})
+	}
+	if redis != nil {
+		g.parts = append(g.parts, &part{name: DegradedRedis, keeper: redis, limit: redisTimeout, missed: records{}})
+	}
+	return g
+}
+
+// Load returns what any part knows: of each gate the later end. Redis may take 250 ms. A part that fails is degraded, not
+// an error.
+func (g *Gates) Load(ctx context.Context) ([]market.GateRecord, error) {
+	held := make([][]market.GateRecord, len(g.parts))
+	g.each(func(i int, p *part) {
+		ctx, cancel := p.bound(ctx)
+		defer cancel()
+		list, err := p.keeper.Load(ctx)
+		held[i] = list
+		g.note(p, err)
+	})
+	all := records{}
+	for _, list := range held {
+		for _, r := range list {
+			all.add(r)
+		}
+	}
+	all.prune(time.Now())
+	return all.list(), nil
+}
+
+// Save writes one gate down in every part, at once. It returns an error only if none took it: then a restart would not
+// know the gate.
+func (g *Gates) Save(ctx context.Context, r market.GateRecord) error {
+	if !valid(r) {
+		return fmt.Errorf("save gate: %w: %+v", errInvalid, r)
+	}
+	errs := make([]error, len(g.parts))
+	g.each(func(i int, p *part) { errs[i] = g.save(ctx, p, r) })
+	for _, err := range errs {
+		if err == nil {
+			return nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (g *Gates) save(ctx context.Context, p *part, r market.GateRecord) error {
+	ctx, cancel := p.bound(ctx)
+	defer cancel()
+	err := p.keeper.Save(ctx, r)
+	if err != nil {
+		p.miss(r)
+	} else {
+		p.took(r)
+	}
+	g.note(p, err)
+	return err
+}
+
+// Run looks after broken parts every five seconds until ctx ends: it gives them what they missed. It returns nil.
+func (g *Gates) Run(ctx context.Context) error {
+	tick := time.NewTimer(retryEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		g.each(func(_ int, p *part) { g.repair(ctx, p) })
+		tick.Reset(retryEvery)
+	}
+}
+
+func (g *Gates) repair(ctx context.Context, p *part) {
+	missed, broken := p.state()
+	if !broken {
+		return
+	}
+	if len(missed) == 0 {
+		ctx, cancel := p.bound(ctx)
+		defer cancel()
+		_, err := p.keeper.Load(ctx)
+		g.note(p, err)
+	}
+	for _, r := range missed {
+		if g.save(ctx, p, r) != nil {
+			return // the rest is missed still
+		}
+	}
+}
+
+// Degraded names the parts whose last call failed, nil when none did.
+func (g *Gates) Degraded() []string {
+	var names []string
+	for _, p := range g.parts {
+		if _, broken := p.state(); broken {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// each runs fn for every part at the same time and waits for all.
+func (g *Gates) each(fn func(i int, p *part)) {
+	var wg sync.WaitGroup
+	for i, p := range g.parts {
+		wg.Go(func() { fn(i, p) })
+	}
+	wg.Wait()
+}
+
+// note remembers whether a part works, and logs each change.
+func (g *Gates) note(p *part, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // we left: that says nothing about the part
+	}
+	p.mu.Lock()
+	changed := p.broken != (err != nil)
+	p.broken = err != nil
+	p.mu.Unlock()
+	switch {
+	case !changed:
+	case err != nil:
+		g.log.Warn("gates cannot be kept: a restart may not know them", "part", p.name, "err", err)
+	default:
+		g.log.Info("gates are kept again", "part", p.name)
+	}
+}
+
+func (p *part) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, p.limit)
+}
+
+// miss remembers a gate that the part did not take. It is bounded like everything that is kept.
+func (p *part) miss(r market.GateRecord) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.missed.add(r)
+	p.missed.prune(time.Now())
+}
+
+// took forgets that a gate was missed, unless it was missed with more than what the part took now.
+func (p *part) took(r market.GateRecord) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old, ok := p.missed[keyOf(r)]; ok && merge(old, r) == r {
+		delete(p.missed, keyOf(r))
+	}
+}
+
+// state is what the part missed and still matters, and whether its last call failed.
+func (p *part) state() (missed []market.GateRecord, broken bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.missed.prune(time.Now())
+	return p.missed.list(), p.broken
+}
