@@ -49,29 +49,26 @@ type wireStatistics struct {
 	CloseTime          int64           `json:"closeTime"`
 }
 
-var errOtherSymbol = errors.New("an answer about another symbol")
+var errOtherSymbol = errors.New("the answer is not about the symbol")
 
-// decodeStatistics reads one object, or the array of one that a request for several symbols gets.
+// decodeStatistics reads one object, or the row of the symbol in the array that a request for several symbols gets.
 func decodeStatistics(body []byte, symbol string) (wireStatistics, error) {
-	var w wireStatistics
+	rows := make([]wireStatistics, 1)
 	var err error
-	if body = bytes.TrimSpace(body); bytes.HasPrefix(body, []byte("[")) {
-		var several []wireStatistics
-		if err = json.Unmarshal(body, &several); err == nil && len(several) == 1 {
-			w = several[0]
-		}
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		err = json.Unmarshal(body, &rows)
 	} else {
-		err = json.Unmarshal(body, &w)
+		err = json.Unmarshal(body, &rows[0])
 	}
-	switch {
-	case err != nil:
-		return w, fmt.Errorf("read statistics: %w", err)
-	case w.Symbol == "":
-		return w, fmt.Errorf("read statistics: %w", errMissing)
-	case w.Symbol != symbol:
-		return w, fmt.Errorf("read statistics: %w", errOtherSymbol)
+	if err != nil {
+		return wireStatistics{}, fmt.Errorf("read statistics: %w", err)
 	}
-	return w, nil
+	for _, w := range rows {
+		if w.Symbol == symbol && symbol != "" {
+			return w, nil
+		}
+	}
+	return wireStatistics{}, fmt.Errorf("read statistics: %w", errOtherSymbol)
 }
 
 // statistics leaves out prices of zero: a symbol that is delisted, halted or without a trade has them for "none".

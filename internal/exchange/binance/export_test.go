@@ -1,0 +1,4 @@
+package binance
+
+// DecodeBook is for benchmarks.
+var DecodeBook = decodeBook
