@@ -69,7 +69,7 @@ func TestOrderBook_clocksAndSequence(t *testing.T) {
 	at := time.UnixMilli(1796000000123)
 	const sides = `"asks":[["2","1","0","1"]],"bids":[["1","1","0","1"]]`
 	f(`{`+sides+`,"ts":"1796000000123","seqId":79706765242}`, at, market.SequenceOf(79706765242))
-	f(`{`+sides+`,"ts":"1796000000123"}`, at, market.Sequence{})           // until July 2026
+	f(`{`+sides+`,"ts":"1796000000123"}`, at, market.Sequence{})            // until July 2026
 	f(`{`+sides+`,"ts":1796000000123,"seqId":null}`, at, market.Sequence{}) // a number where a string is documented
 	f(`{"seqId":0,"ts":"1796000000123",`+sides+`}`, at, market.SequenceOf(0))
 	f(`{`+sides+`,"ts":"1796000000123","seqId":1727000000000000001,"checksum":0,"prevSeqId":-1}`, at, market.SequenceOf(1727000000000000001))

@@ -55,7 +55,9 @@ func always(p exchangetest.Reply) exchangetest.Script {
 func says(body string) exchangetest.Script { return always(exchangetest.Reply{Body: body}) }
 
 // data is a good answer with rows.
-func data(rows string) exchangetest.Script { return says(`{"code":"0","msg":"","data":[` + rows + `]}`) }
+func data(rows string) exchangetest.Script {
+	return says(`{"code":"0","msg":"","data":[` + rows + `]}`)
+}
 
 // failure is the *market.Error of err.
 func failure(t testing.TB, err error) *market.Error {

@@ -41,9 +41,13 @@ func TestSignature_vectors(t *testing.T) {
 
 // clockAt answers the time endpoint with a moment of the exchange's clock that stands still.
 func clockAt(millis string, rest exchangetest.Script) exchangetest.Script {
+	return clockBody(`{"code":"0","msg":"","data":[{"ts":"`+millis+`"}]}`, rest)
+}
+
+func clockBody(body string, rest exchangetest.Script) exchangetest.Script {
 	return func(r *http.Request, c market.Call) exchangetest.Reply {
 		if c.Op == market.OpTime {
-			return exchangetest.Reply{Body: `{"code":"0","msg":"","data":[{"ts":"` + millis + `"}]}`}
+			return exchangetest.Reply{Body: body}
 		}
 		return rest(r, c)
 	}
@@ -219,4 +223,9 @@ func TestAccount_saysWhatIsExpected(t *testing.T) {
 	if n := len(rig.Requests()); n != 0 {
 		t.Errorf("binding accounts sent %d requests", n)
 	}
+}
+
+// signatureOf signs what is on the wire, by the documented rule.
+func signatureOf(c market.Credential, r *http.Request) string {
+	return okx.Signature(c.Secret.Reveal(), r.Header.Get("OK-ACCESS-TIMESTAMP"), r.Method, r.URL.RequestURI(), "")
 }
