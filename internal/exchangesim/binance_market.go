@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// eight prints a number as Binance does: 8 decimals at least.
-func eight(a amount) string { return a.fixed(max(8, a.scale)) }
-
 type object = map[string]any
 
 // stamp is a time in ms, or in micros for a client that asked for them.
@@ -63,7 +60,7 @@ func (b *binance) depth(c *call) answer {
 	rows := func(side []level) [][2]string {
 		out := make([][2]string, len(side))
 		for i, l := range side {
-			out[i] = [2]string{eight(p.tick.amount(l.price)), eight(p.lot.amount(l.size))}
+			out[i] = [2]string{p.tick.eight(l.price), p.lot.eight(l.size)}
 		}
 		return out
 	}
@@ -91,7 +88,7 @@ func best(p *pair, side []level) (price, size string) {
 	if len(side) == 0 {
 		return "0.00000000", "0.00000000"
 	}
-	return eight(p.tick.amount(side[0].price)), eight(p.lot.amount(side[0].size))
+	return p.tick.eight(side[0].price), p.lot.eight(side[0].size)
 }
 
 func (b *binance) bookTicker(c *call) answer {
@@ -125,7 +122,7 @@ func (b *binance) day(c *call) answer {
 	}
 	return b.eachSelected(c, func(p *pair) any {
 		s := p.statsAt(c.now.Add(-c.fx.age))
-		price := func(n int64) string { return eight(p.tick.amount(n)) }
+		price := func(n int64) string { return p.tick.eight(n) }
 		volume := p.lot.amount(s.volume)
 		average := p.tick.amount((s.open + s.high + s.low + s.last) / 4)
 		row := object{
@@ -147,7 +144,7 @@ func (b *binance) day(c *call) answer {
 		row["priceChange"] = eight(change)
 		row["priceChangePercent"] = change.mul(amountOf(100)).div(p.tick.amount(s.open), 3).fixed(3)
 		row["weightedAvgPrice"], row["prevClosePrice"] = eight(average), price(s.open)
-		row["lastQty"] = eight(p.lot.amount(s.lastSize))
+		row["lastQty"] = p.lot.eight(s.lastSize)
 		return row
 	})
 }
@@ -181,7 +178,7 @@ func (b *binance) exchangeInfo(c *call) answer {
 }
 
 func (b *binance) symbolInfo(c *call, p *pair) object {
-	tick, lot := eight(p.tick.amount(1)), eight(p.lot.amount(1))
+	tick, lot := p.tick.eight(1), p.lot.eight(1)
 	sets := [][]string{{"SPOT", "MARGIN", "TRD_GRP_004", "TRD_GRP_005", "TRD_GRP_006"}}
 	if c.query.Get("showPermissionSets") == "false" {
 		sets = [][]string{}

@@ -48,7 +48,7 @@ func (b book) export() Book {
 	conv := func(side []level) []Level {
 		out := make([]Level, len(side))
 		for i, l := range side {
-			out[i] = Level{Price: b.pair.tick.amount(l.price).plain(), Size: b.pair.lot.amount(l.size).plain(), Orders: l.orders}
+			out[i] = Level{Price: b.pair.tick.plain(l.price), Size: b.pair.lot.plain(l.size), Orders: l.orders}
 		}
 		return out
 	}

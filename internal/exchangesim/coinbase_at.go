@@ -36,7 +36,7 @@ func (cb *coinbase) pricebook(c *call, p *pair, depth int) (atPricebook, book) {
 	rows := func(side []level) []atLevel {
 		out := make([]atLevel, len(side))
 		for i, l := range side {
-			out[i] = atLevel{p.tick.amount(l.price).plain(), p.lot.amount(l.size).plain()}
+			out[i] = atLevel{p.tick.plain(l.price), p.lot.plain(l.size)}
 		}
 		return out
 	}
@@ -145,9 +145,9 @@ func (cb *coinbase) atProductInfo(c *call, p *pair) object {
 	}
 	row := object{
 		"product_id": p.Symbol, "price": last.plain(), "price_percentage_change_24h": change.plain(), "volume_24h": volume.plain(),
-		"volume_percentage_change_24h": "1.25", "base_increment": p.lot.amount(1).plain(), "quote_increment": p.tick.amount(1).plain(),
-		"price_increment": p.tick.amount(1).plain(), "quote_min_size": p.MinNotional, "quote_max_size": "150000000",
-		"base_min_size": p.lot.amount(1).plain(), "base_max_size": "3400000000", "base_name": p.Base, "quote_name": p.Quote, "watched": false,
+		"volume_percentage_change_24h": "1.25", "base_increment": p.lot.plain(1), "quote_increment": p.tick.plain(1),
+		"price_increment": p.tick.plain(1), "quote_min_size": p.MinNotional, "quote_max_size": "150000000",
+		"base_min_size": p.lot.plain(1), "base_max_size": "3400000000", "base_name": p.Base, "quote_name": p.Quote, "watched": false,
 		"is_disabled": p.State == Delisted, "new": false, "status": status, "cancel_only": p.State == Paused, "limit_only": false, "post_only": false,
 		"trading_disabled": p.State == Delisted || c.fx.halted, "auction_mode": false, "view_only": false, "product_type": "SPOT", "product_venue": "CBE",
 		"quote_currency_id": p.Quote, "base_currency_id": p.Base, "base_display_symbol": p.Base, "quote_display_symbol": p.Quote,
@@ -181,17 +181,17 @@ func (cb *coinbase) atTicker(c *call) answer {
 			side = "BUY"
 		}
 		trades = append(trades, object{
-			"trade_id": strconv.FormatInt(tr.id, 10), "product_id": p.Symbol, "price": p.tick.amount(tr.price).plain(), "size": p.lot.amount(tr.size).plain(),
+			"trade_id": strconv.FormatInt(tr.id, 10), "product_id": p.Symbol, "price": p.tick.plain(tr.price), "size": p.lot.plain(tr.size),
 			"time": tr.at.Format(atTimeLayout), "side": side, "bid": "", "ask": "", "exchange": "coinbase",
 		})
 	}
 	out := object{"trades": trades, "best_bid": "", "best_ask": ""}
 	b := c.bookFor(p, 1)
 	if len(b.bids) > 0 {
-		out["best_bid"] = p.tick.amount(b.bids[0].price).plain()
+		out["best_bid"] = p.tick.plain(b.bids[0].price)
 	}
 	if len(b.asks) > 0 {
-		out["best_ask"] = p.tick.amount(b.asks[0].price).plain()
+		out["best_ask"] = p.tick.plain(b.asks[0].price)
 	}
 	return jsonAnswer(http.StatusOK, out)
 }

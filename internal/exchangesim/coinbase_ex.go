@@ -49,7 +49,7 @@ func (cb *coinbase) exBook(c *call) answer {
 	rows := func(side []level) [][3]any {
 		out := make([][3]any, len(side))
 		for i, l := range side {
-			out[i] = [3]any{p.tick.amount(l.price).plain(), p.lot.amount(l.size).plain(), l.orders}
+			out[i] = [3]any{p.tick.plain(l.price), p.lot.plain(l.size), l.orders}
 			if c.query.Get("level") == "3" {
 				out[i][2] = madeUpID(fmt.Sprint(p.Symbol, l.price, l.size))
 			}
@@ -68,17 +68,17 @@ func (cb *coinbase) exTicker(c *call) answer {
 	at := c.now.Add(-c.fx.age)
 	tr, s, b := p.tradeAt(at, 0), p.statsAt(at), c.bookFor(p, 1)
 	out := object{
-		"volume": p.lot.amount(s.volume).plain(), "trade_id": tr.id, "price": p.tick.amount(tr.price).plain(), "size": p.lot.amount(tr.size).plain(),
+		"volume": p.lot.plain(s.volume), "trade_id": tr.id, "price": p.tick.plain(tr.price), "size": p.lot.plain(tr.size),
 		"time": tr.at.Format(time.RFC3339Nano), "bid": "0", "ask": "0",
 	}
 	if p.Quote == "USD" {
 		out["rfq_volume"] = "12.979416"
 	}
 	if len(b.bids) > 0 {
-		out["bid"] = p.tick.amount(b.bids[0].price).plain()
+		out["bid"] = p.tick.plain(b.bids[0].price)
 	}
 	if len(b.asks) > 0 {
-		out["ask"] = p.tick.amount(b.asks[0].price).plain()
+		out["ask"] = p.tick.plain(b.asks[0].price)
 	}
 	return jsonAnswer(http.StatusOK, out)
 }
@@ -89,7 +89,7 @@ func (cb *coinbase) exStats(c *call) answer {
 		return a
 	}
 	s := p.statsAt(c.now.Add(-c.fx.age))
-	price := func(n int64) string { return p.tick.amount(n).plain() }
+	price := func(n int64) string { return p.tick.plain(n) }
 	volume := p.lot.amount(s.volume)
 	return jsonAnswer(http.StatusOK, object{
 		"open": price(s.open), "high": price(s.high), "low": price(s.low), "last": price(s.last), "volume": volume.plain(),
@@ -124,8 +124,8 @@ func (cb *coinbase) exProductInfo(c *call, p *pair) object {
 		name = p.Base + "/" + p.Quote // some products show another name than their id
 	}
 	return object{
-		"id": p.Symbol, "base_currency": p.Base, "quote_currency": p.Quote, "quote_increment": p.tick.amount(1).plain(),
-		"base_increment": p.lot.amount(1).plain(), "display_name": name, "min_market_funds": p.MinNotional, "margin_enabled": false,
+		"id": p.Symbol, "base_currency": p.Base, "quote_currency": p.Quote, "quote_increment": p.tick.plain(1),
+		"base_increment": p.lot.plain(1), "display_name": name, "min_market_funds": p.MinNotional, "margin_enabled": false,
 		"post_only": false, "limit_only": p.Base == "USDT", "cancel_only": p.State == Paused, "status": status, "status_message": "",
 		"trading_disabled": disabled, "fx_stablecoin": p.Base == "USDT", "max_slippage_percentage": "0.02000000", "auction_mode": false,
 		"high_bid_limit_percentage": "",

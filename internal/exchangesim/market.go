@@ -64,7 +64,7 @@ func (p *pair) mid(t time.Time) int64 {
 // draw gives a number from -reach to reach that belongs to the n-th knot of a wave. The same share of reach comes out for every reach.
 func draw(salt uint64, wave int, n, reach int64) int64 {
 	h := int64(mix(salt+uint64(wave)*7919, uint64(n)) % 2001)
-	return (h - 1000) * reach / 1000
+	return (2*h*reach+1000)/2000 - reach
 }
 
 // book builds the book of a step with at most depth levels on a side.

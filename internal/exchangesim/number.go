@@ -3,6 +3,7 @@ package exchangesim
 import (
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -38,8 +39,20 @@ func (u unit) count(s string) (int64, error) {
 
 // amount is n * 10^-scale.
 func (u unit) amount(n int64) amount {
+	if u.coef == 1 {
+		return amount{n: big.NewInt(n), scale: u.scale}
+	}
 	return amount{n: new(big.Int).Mul(big.NewInt(n), big.NewInt(u.coef)), scale: u.scale}
 }
+
+// plain prints n units without trailing zeros, as OKX and Coinbase do.
+func (u unit) plain(n int64) string { return u.amount(n).plain() }
+
+// eight prints n units as Binance does: 8 decimals at least.
+func (u unit) eight(n int64) string { return eight(u.amount(n)) }
+
+// eight prints an amount with 8 decimals at least.
+func eight(a amount) string { return a.fixed(max(8, a.scale)) }
 
 // amount is an exact decimal: n * 10^-scale.
 type amount struct {
@@ -100,14 +113,20 @@ func (a amount) div(b amount, scale int) amount {
 
 func (a amount) isZero() bool { return a.n.Sign() == 0 }
 
+const zeros = "00000000000000000000000000000000"
+
 // fixed prints exactly that many decimals; further ones are cut.
 func (a amount) fixed(decimals int) string {
-	n := a.rescale(decimals)
-	sign := ""
-	if n.Sign() < 0 {
-		sign, n = "-", new(big.Int).Neg(n)
+	sign, s := "", ""
+	if decimals >= a.scale && a.n.IsInt64() { // most numbers: pad the digits instead of computing with them
+		s = strconv.FormatInt(a.n.Int64(), 10) + zeros[:min(decimals-a.scale, len(zeros))]
 	}
-	s := n.String()
+	if s == "" || decimals-a.scale > len(zeros) {
+		s = a.rescale(decimals).String()
+	}
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
 	if decimals == 0 {
 		return sign + s
 	}

@@ -77,7 +77,7 @@ func (o *okx) bookAnswer(c *call, most int, shape func(*pair, book) any) answer 
 func (o *okx) rows(p *pair, side []level, shape func(price, size, orders string) []string) [][]string {
 	out := make([][]string, len(side))
 	for i, l := range side {
-		out[i] = shape(p.tick.amount(l.price).plain(), p.lot.amount(l.size).plain(), strconv.Itoa(l.orders))
+		out[i] = shape(p.tick.plain(l.price), p.lot.plain(l.size), strconv.Itoa(l.orders))
 	}
 	return out
 }
@@ -105,16 +105,16 @@ func (o *okx) tickerOf(c *call, p *pair) okxTicker {
 	at := c.now.Add(-c.fx.age)
 	s := p.statsAt(at)
 	b := c.bookFor(p, 1)
-	price := func(n int64) string { return p.tick.amount(n).plain() }
+	price := func(n int64) string { return p.tick.plain(n) }
 	top := func(side []level) (string, string) {
 		if len(side) == 0 {
 			return "", "" // an empty side
 		}
-		return price(side[0].price), p.lot.amount(side[0].size).plain()
+		return price(side[0].price), p.lot.plain(side[0].size)
 	}
 	volume := p.lot.amount(s.volume)
 	t := okxTicker{
-		InstType: "SPOT", InstID: p.Symbol, Last: price(s.last), LastSz: p.lot.amount(s.lastSize).plain(),
+		InstType: "SPOT", InstID: p.Symbol, Last: price(s.last), LastSz: p.lot.plain(s.lastSize),
 		Open24h: price(s.open), High24h: price(s.high), Low24h: price(s.low),
 		Vol24h: volume.plain(), VolCcy24h: volume.mul(p.tick.amount((s.open + s.last) / 2)).plain(),
 		SodUTC0: price(p.mid(at.Truncate(24 * time.Hour))), SodUTC8: price(p.mid(at.Add(8 * time.Hour).Truncate(24 * time.Hour).Add(-8 * time.Hour))),
@@ -188,7 +188,7 @@ func (o *okx) instrumentInfo(c *call, i int, p *pair) object {
 	}
 	row := object{
 		"instType": "SPOT", "instId": p.Symbol, "baseCcy": p.Base, "quoteCcy": p.Quote, "state": state,
-		"tickSz": p.tick.amount(1).plain(), "lotSz": p.lot.amount(1).plain(), "minSz": p.lot.amount(10).plain(),
+		"tickSz": p.tick.plain(1), "lotSz": p.lot.plain(1), "minSz": p.lot.plain(10),
 		"category": "1", "groupId": "12", "instCategory": "1", "instIdCode": i + 3, "listTime": "1611907686000", "lever": "",
 		"maxIcebergSz": "9999999999.0000000000000000", "maxLmtAmt": "20000000", "maxLmtSz": "9999999999", "maxMktAmt": "1000000",
 		"maxMktSz": "1000000", "maxStopSz": "1000000", "maxTriggerSz": "9999999999.0000000000000000", "maxTwapSz": "9999999999.0000000000000000",
