@@ -44,9 +44,10 @@ type Store interface {
 	Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict)
 }
 
-// ListStore keeps the last-known lists of pairs, with the promises of Store.
+// ListStore keeps the last-known lists of pairs.
 type ListStore interface {
-	Listings(exchange market.ExchangeID) (*market.Listings, bool)
+	// RecallListings returns the newer of the lists in this process and in the shared store, with the bounds of Recall.
 	RecallListings(ctx context.Context, exchange market.ExchangeID) (*market.Listings, bool)
-	KeepListings(l *market.Listings)
+	// KeepListings offers a list that is believed and returns the one that stands then.
+	KeepListings(l *market.Listings) (*market.Listings, bool)
 }

@@ -1,0 +1,179 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// ask puts the question to the exchange, or joins those who already did. It answers only with what the exchange said
+// meanwhile; otherwise it leaves the reason in r.failed. One who holds a usable copy waits for stale_wait at most.
+func (r *reading) ask(ctx context.Context) (*Book, error) {
+	if r.failed = r.refused; r.failed != nil {
+		r.v.metrics.saved(QuestionBook)
+		return nil, nil
+	}
+	for {
+		f, joined, pause, err := r.enter(ctx)
+		if err != nil {
+			r.failed = err
+			return nil, nil
+		}
+		if pause == 0 {
+			if joined {
+				r.v.metrics.shared(QuestionBook)
+			}
+			return r.follow(ctx, f)
+		}
+		if !r.rest(ctx, pause) {
+			return nil, r.leftOrSlow(ctx)
+		}
+		if book := r.freshCopy(time.Now()); book != nil {
+			return book, nil
+		}
+	}
+}
+
+// enter joins or starts the flight for this pair. The flight outlives r, so it is given none of it.
+func (r *reading) enter(ctx context.Context) (f *flight[answered], joined bool, pause time.Duration, err error) {
+	return r.e.book.enter(ctx, r.v.crew, r.b.tier(r.depth), askEvery, fetchBook(r.v, r.b.cfg.Books, r.e, r.b.tier(r.depth)))
+}
+
+func fetchBook(v *venue, store Store, e *entry, depth int) ask[answered] {
+	return func(ctx context.Context) (answered, error) {
+		b, err := v.Data.OrderBook(ctx, *e.listing.Load(), depth)
+		if err != nil {
+			return answered{}, err
+		}
+		book, verdict := store.Keep(b)
+		return answered{book, verdict}, nil
+	}
+}
+
+// rest waits until the exchange may be asked again about this pair. It is false when the caller's time is over first; the
+// wait counts as waiting for the exchange.
+func (r *reading) rest(ctx context.Context, pause time.Duration) bool {
+	enough := true
+	if limit := r.limit(r.usableCopy()); limit > 0 {
+		if left := limit - time.Since(r.start); left < pause {
+			pause, enough = max(left, 0), false
+		}
+	}
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return enough
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// leftOrSlow is the end of a caller whose context ended, and otherwise notes that its time is over.
+func (r *reading) leftOrSlow(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return r.v.left(ctx, market.OpOrderBook)
+	}
+	r.failed = r.v.slow(market.OpOrderBook)
+	return nil
+}
+
+// limit is how long this caller waits for the exchange since it asked, 0 for as long as it takes.
+func (r *reading) limit(holdsCopy bool) time.Duration {
+	switch {
+	case !holdsCopy:
+		return r.patience
+	case r.patience == 0:
+		return r.b.cfg.StaleWait
+	}
+	return min(r.patience, r.b.cfg.StaleWait)
+}
+
+// follow waits for a flight. After stale_wait one who holds no usable copy looks for one in the shared store, still
+// waiting: the shared store is never asked before the exchange had its chance, and never delays its answer.
+func (r *reading) follow(ctx context.Context, f *flight[answered]) (*Book, error) {
+	// At most stale_wait for everyone who would take a copy, as long as patience for one who would not.
+	first := r.limit(!r.live)
+	switch f.await(ctx, r.remaining(first)) {
+	case landed:
+		return r.landed(f)
+	case gone:
+		r.e.book.leave(f, r.keep)
+		return nil, r.v.left(ctx, market.OpOrderBook)
+	case late:
+	}
+	if !r.live && !r.usableCopy() && first != r.patience {
+		switch r.recallWhile(ctx, f) {
+		case landed:
+			return r.landed(f)
+		case gone:
+			r.e.book.leave(f, r.keep)
+			return nil, r.v.left(ctx, market.OpOrderBook)
+		case late:
+		}
+	}
+	r.e.book.leave(f, true)
+	r.failed = r.v.slow(market.OpOrderBook)
+	return nil, nil
+}
+
+// remaining is what is left of a limit that began with the question, at least a moment; 0 stays 0, which is no limit.
+func (r *reading) remaining(limit time.Duration) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	return max(limit-time.Since(r.start), time.Nanosecond)
+}
+
+// recallWhile looks for a copy in the shared store while the flight goes on, and waits on for the flight if there is none
+// that this caller may have. It is late when there is one, or when the caller's patience is over.
+func (r *reading) recallWhile(ctx context.Context, f *flight[answered]) outcome {
+	found := make(chan bool, 1)
+	look := *r
+	err := r.v.crew.start(func(context.Context) {
+		c, ok := look.b.cfg.Books.Recall(ctx, look.v.ID, look.pair)
+		found <- ok && look.usable(c, time.Now())
+	})
+	if err != nil {
+		return f.await(ctx, r.remaining(r.patience))
+	}
+	select {
+	case <-f.done:
+		return landed
+	case <-ctx.Done():
+		return gone
+	case ok := <-found:
+		if ok {
+			return late
+		}
+	}
+	return f.await(ctx, r.remaining(r.patience))
+}
+
+// landed answers with what a flight brought. An answer that is older than what the exchange said before is not believed:
+// what stands is served then, as old as it is.
+func (r *reading) landed(f *flight[answered]) (*Book, error) {
+	if f.err != nil {
+		r.failed = r.v.told(market.OpOrderBook, f.err)
+		return nil, nil
+	}
+	got, now := f.value, time.Now()
+	switch got.verdict {
+	case market.VerdictStored, market.VerdictConfirmed, market.VerdictReset, market.VerdictShallower:
+		return r.answer(got.book, SourceREST, market.KindNone, now), nil
+	case market.VerdictOlder, market.VerdictUnaged:
+	}
+	if book := r.freshCopy(now); book != nil {
+		return book, nil
+	}
+	r.failed = &market.Error{
+		Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindSuspect, RetryAfter: retrySlow, Err: errOld,
+	}
+	if got.verdict == market.VerdictUnaged {
+		r.failed = &market.Error{
+			Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindMalformed, RetryAfter: retrySlow, Err: errAge,
+		}
+	}
+	return nil, nil
+}

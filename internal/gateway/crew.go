@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+var (
+	errVanished = errors.New("the call ended without an answer")
+	errFull     = errors.New("too many calls to this exchange are under way")
+	errStopping = errors.New("the gateway is stopping")
+)
+
+// busyFor is what a caller is told to wait when the crew is full: about as long as a book call takes at worst.
+const busyFor = 2 * time.Second
+
+// crew runs the calls of one exchange that may outlive who asked. Their number is bounded, so that an exchange that
+// hangs cannot take more than its part of the process, and all of them are waited for.
+type crew struct {
+	exchange market.ExchangeID
+	most     int
+	log      *slog.Logger
+	stopping context.Context //nolint:containedctx // the crew's own life, not a caller's
+	stop     context.CancelFunc
+
+	mu     sync.Mutex
+	flying int
+	closed bool
+	wait   sync.WaitGroup
+}
+
+func newCrew(exchange market.ExchangeID, most int, log *slog.Logger) *crew {
+	c := &crew{exchange: exchange, most: most, log: log}
+	c.stopping, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// start runs do on a goroutine of its own. do must return soon after its context ends. It is KindOverloaded when the
+// crew is full or has gone home.
+func (c *crew) start(do func(stopping context.Context)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return &market.Error{Exchange: c.exchange, Kind: market.KindOverloaded, RetryAfter: busyFor, Err: errStopping}
+	case c.flying >= c.most:
+		return &market.Error{Exchange: c.exchange, Kind: market.KindOverloaded, RetryAfter: busyFor, Err: errFull}
+	}
+	c.flying++
+	c.wait.Go(func() {
+		defer c.landed()
+		defer c.contain()
+		do(c.stopping)
+	})
+	return nil
+}
+
+func (c *crew) landed() {
+	c.mu.Lock()
+	c.flying--
+	c.mu.Unlock()
+}
+
+// contain keeps a panic in an adapter from ending the process: the goroutine is nobody's but ours, so nothing else could.
+func (c *crew) contain() {
+	if p := recover(); p != nil {
+		c.log.Error("a call panicked", "exchange", c.exchange, "panic", p, "stack", string(debug.Stack()))
+	}
+}
+
+func (c *crew) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flying
+}
+
+// close starts nothing more, ends what is under way, and waits for it.
+func (c *crew) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.wait.Wait()
+}

@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// Markets answers with an exchange's list of pairs, or an *Error with CodeMarketsUnavailable that wraps why there is none.
+func (b *Books) Markets(ctx context.Context, exchange market.ExchangeID) (*Markets, error) {
+	v, err := b.venue(exchange, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	refused := v.peek(market.OpListings)
+	if market.KindOf(refused) == market.KindWithheld {
+		return nil, refused
+	}
+	var failed error
+	for _, step := range b.policy.Listings.Steps {
+		switch step {
+		case StepFreshCopy:
+			if m := b.listed(v, SourceMemory, market.KindNone, b.policy.Listings.FreshFor); m != nil {
+				v.metrics.saved(QuestionListings)
+				return m, nil
+			}
+		case StepAsk:
+			if failed = refused; failed == nil {
+				failed = b.askList(ctx, v)
+			}
+			if failed == nil {
+				if m := b.listed(v, SourceREST, market.KindNone, b.policy.Listings.StaleFor); m != nil {
+					return m, nil
+				}
+				failed = v.slow(market.OpListings)
+			}
+			if ctx.Err() != nil {
+				return nil, v.left(ctx, market.OpListings)
+			}
+		case StepLastKnown:
+			if !market.KindOf(failed).ServesStale() {
+				return nil, failed
+			}
+			b.recallList(ctx, v)
+			if m := b.listed(v, SourceMemory, market.KindOf(failed), b.policy.Listings.StaleFor); m != nil {
+				return m, nil
+			}
+		case StepVenues: // of prices alone
+		}
+	}
+	return nil, &Error{
+		Code: CodeMarketsUnavailable, Exchange: v.ID, Detail: "no list of pairs is held that is young enough",
+		RetryAfter: retryAfter(failed), Err: failed,
+	}
+}
+
+// askList returns nil once a list that was fetched for this question is in use.
+func (b *Books) askList(ctx context.Context, v *venue) error {
+	f, pause, err := b.enterList(ctx, v, listEvery)
+	if err != nil {
+		return err
+	}
+	if pause > 0 { // fetched a moment ago
+		return nil
+	}
+	defer v.lists.leave(f, true)
+	var wait time.Duration
+	if t := v.table.Load(); t != nil && b.listAge(t, time.Now()) <= b.policy.Listings.StaleFor {
+		wait = b.cfg.StaleWait
+	}
+	switch f.await(ctx, wait) {
+	case landed:
+		if f.err != nil {
+			return v.told(market.OpListings, f.err)
+		}
+		return nil
+	case late:
+		return v.slow(market.OpListings)
+	case gone:
+	}
+	return v.left(ctx, market.OpListings)
+}
+
+// listed is the list in use, nil if there is none of at most that age.
+func (b *Books) listed(v *venue, source Source, reason market.Kind, most time.Duration) *Markets {
+	t, now := v.table.Load(), time.Now()
+	if t == nil || b.listAge(t, now) > most {
+		return nil
+	}
+	if source == SourceMemory && !t.list.Anchor.IsZero() {
+		source = SourceRedis
+	}
+	age := b.listAge(t, now)
+	m := &Markets{Exchange: v.ID, Listings: t.list.Rows, Freshness: Freshness{
+		Source: source, Age: age, ConfirmedAt: t.list.ConfirmedAt,
+		Circuit: v.circuit(market.CircuitID{Exchange: v.ID, Class: market.ClassReference}),
+	}}
+	if source != SourceREST && age > b.policy.Listings.FreshFor {
+		m.Freshness.Stale, m.Freshness.Reason = true, reason
+	}
+	v.metrics.answer(QuestionListings, &m.Freshness)
+	return m
+}

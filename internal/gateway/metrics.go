@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"exchange-gateway/internal/market"
+)
+
+// metrics of the policy. Labels are closed sets: exchanges and questions, never a pair.
+type metrics struct {
+	reg       prometheus.Registerer
+	served    *prometheus.CounterVec
+	stale     *prometheus.CounterVec
+	staleAge  *prometheus.HistogramVec
+	coalesced *prometheus.CounterVec
+	avoided   *prometheus.CounterVec
+	refused   *prometheus.CounterVec
+	pairs     *prometheus.GaugeVec
+	listedAt  *prometheus.GaugeVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	const ns = "gateway"
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return register(reg, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: name, Help: help}, labels))
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return register(reg, prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: ns, Name: name, Help: help},
+			[]string{"exchange"}))
+	}
+	return &metrics{
+		reg: reg,
+		served: counter("served_total", "Answers by question, where they came from, and whether they were live or stale.",
+			"exchange", "question", "source", "freshness"),
+		stale: counter("served_stale_total", "Stale order books by the reason why they were not live.", "exchange", "reason"),
+		staleAge: register(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: ns, Name: "served_stale_age_seconds", Help: "Age of the stale order books when they were served.",
+			Buckets: []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600},
+		}, []string{"exchange"})),
+		coalesced: counter("coalesced_total", "Questions that shared a call which was already under way.",
+			"exchange", "question"),
+		avoided: counter("upstream_avoided_total", "Answers that needed no call of their own to the exchange.",
+			"exchange", "question"),
+		refused: counter("listings_refused_total", "Lists that were not believed: most trading pairs were gone at once.",
+			"exchange"),
+		pairs:    gauge("listings_pairs", "Pairs in the list that is in use."),
+		listedAt: gauge("listings_confirmed_timestamp_seconds", "When the exchange vouched for the list that is in use."),
+	}
+}
+
+// register adds a collector, or returns the one of that name that is there: Books and Accounts count in the same ones.
+func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
+	if reg == nil {
+		return c
+	}
+	if err := reg.Register(c); err != nil {
+		if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+			if same, ok := there.ExistingCollector.(C); ok {
+				return same
+			}
+		}
+		panic(err) // two metrics of one name: a mistake of ours at start-up
+	}
+	return c
+}
+
+// questions gives each question of venueMetrics its place.
+var questions = [...]Question{QuestionBook, QuestionStatistics, QuestionListings, QuestionBalances, QuestionPrice}
+
+func place(q Question) int {
+	for i, v := range questions {
+		if v == q {
+			return i
+		}
+	}
+	panic("gateway: no such question: " + string(q))
+}
+
+// sources gives each source its place.
+var sources = [...]Source{SourceStream, SourceREST, SourceMemory, SourceRedis}
+
+// venueMetrics holds the counters of one exchange, so that counting needs no lookup. A series appears when it is first
+// counted: most combinations cannot be.
+type venueMetrics struct {
+	of        *metrics
+	exchange  string
+	served    [len(questions)][len(sources)][2]atomic.Pointer[prometheus.Counter]
+	coalesced [len(questions)]atomic.Pointer[prometheus.Counter]
+	avoided   [len(questions)]atomic.Pointer[prometheus.Counter]
+	stale     [maxKinds]atomic.Pointer[prometheus.Counter]
+	staleAge  prometheus.Observer
+}
+
+// maxKinds is more than there are kinds, so that one can be an index.
+const maxKinds = 64
+
+func (m *metrics) venue(exchange market.ExchangeID, flights func() int) *venueMetrics {
+	if m.reg != nil {
+		register(m.reg, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "gateway", Name: "flights", Help: "Calls of the policy that are under way.",
+			ConstLabels: prometheus.Labels{"exchange": string(exchange)},
+		}, func() float64 { return float64(flights()) }))
+	}
+	return m.counters(exchange)
+}
+
+func (m *metrics) counters(exchange market.ExchangeID) *venueMetrics {
+	return &venueMetrics{of: m, exchange: string(exchange), staleAge: m.staleAge.WithLabelValues(string(exchange))}
+}
+
+func (v *venueMetrics) answer(q Question, f *Freshness) {
+	s := 0
+	for i, source := range sources {
+		if source == f.Source {
+			s = i
+		}
+	}
+	k, word := 0, "live"
+	if f.Stale {
+		k, word = 1, "stale"
+	}
+	at := &v.served[place(q)][s][k]
+	c := at.Load()
+	if c == nil {
+		made := v.of.served.WithLabelValues(v.exchange, string(q), string(f.Source), word)
+		c = &made
+		at.Store(c)
+	}
+	(*c).Inc()
+}
+
+// staleBook counts one old book on top of answer.
+func (v *venueMetrics) staleBook(f *Freshness) {
+	v.staleAge.Observe(f.Age.Seconds())
+	count(&v.stale[f.Reason%maxKinds], v.of.stale, v.exchange, f.Reason.String())
+}
+
+func (v *venueMetrics) shared(q Question) {
+	count(&v.coalesced[place(q)], v.of.coalesced, v.exchange, string(q))
+	v.saved(q)
+}
+
+func (v *venueMetrics) saved(q Question) {
+	count(&v.avoided[place(q)], v.of.avoided, v.exchange, string(q))
+}
+
+func count(at *atomic.Pointer[prometheus.Counter], vec *prometheus.CounterVec, labels ...string) {
+	c := at.Load()
+	if c == nil {
+		made := vec.WithLabelValues(labels...)
+		c = &made
+		at.Store(c)
+	}
+	(*c).Inc()
+}
+
+func (v *venueMetrics) listed(l *market.Listings) {
+	v.of.pairs.WithLabelValues(v.exchange).Set(float64(len(l.Rows)))
+	v.of.listedAt.WithLabelValues(v.exchange).Set(float64(l.ConfirmedAt.UnixMilli()) / 1000)
+}
+
+func (v *venueMetrics) refusedList() { v.of.refused.WithLabelValues(v.exchange).Inc() }

@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"exchange-gateway/internal/market"
+)
+
+// table is one list of pairs with an entry for each. It is immutable; the entries live on in the next table. It is what
+// bounds them: a pair that no list names has no entry, whoever asks for it.
+type table struct {
+	list    *market.Listings // its rows are sorted by pair
+	entries map[market.Pair]*entry
+}
+
+// entry is what is kept of one listed pair. Its book is in the Store.
+type entry struct {
+	listing    atomic.Pointer[market.Listing]
+	plan       atomic.Pointer[plan]
+	book       slot[answered]
+	statistics slot[*market.Statistics]
+	figures    atomic.Pointer[market.Statistics] // the last ones
+	warn       warner
+}
+
+// answered is what a call for a book brought once the store has seen it.
+type answered struct {
+	book    *market.OrderBook // nil if the store could not use the answer and holds nothing
+	verdict market.Verdict
+}
+
+// plan is what a book call of one depth touches. It is kept because every read looks at it.
+type plan struct {
+	listing *market.Listing
+	depth   int
+	call    market.Call
+}
+
+// planOf returns what a book call touches, made anew when the listing or the depth is another than the last time.
+func (v *venue) planOf(e *entry, depth int) *plan {
+	l := e.listing.Load()
+	p := e.plan.Load()
+	if p == nil || p.listing != l || p.depth != depth {
+		p = &plan{listing: l, depth: depth, call: v.Plan(market.OpOrderBook, *l, depth)}
+		e.plan.Store(p)
+	}
+	return p
+}
+
+// newTable makes the next table and keeps the entries of pairs that stay. Of several rows for one pair the one that
+// trades is shown, and of those the one that is no alias.
+func newTable(l *market.Listings, old *table) *table {
+	slices.SortStableFunc(l.Rows, func(a, b market.Listing) int {
+		return cmp.Or(
+			cmp.Compare(a.Pair.Base, b.Pair.Base), cmp.Compare(a.Pair.Quote, b.Pair.Quote), cmp.Compare(rank(&a), rank(&b)),
+		)
+	})
+	l.Rows = slices.CompactFunc(l.Rows, func(a, b market.Listing) bool { return a.Pair == b.Pair })
+	t := &table{list: l, entries: make(map[market.Pair]*entry, len(l.Rows))}
+	for i := range l.Rows {
+		row := &l.Rows[i]
+		var e *entry
+		if old != nil {
+			e = old.entries[row.Pair]
+		}
+		if e == nil {
+			e = &entry{}
+		}
+		e.listing.Store(row)
+		t.entries[row.Pair] = e
+	}
+	return t
+}
+
+func rank(l *market.Listing) int {
+	r := 0
+	if l.Status != market.TradingActive {
+		r += 2
+	}
+	if l.AliasOf != "" {
+		r++
+	}
+	return r
+}
+
+// lost counts the pairs that traded in t and do not in l, and those that traded in t.
+func (t *table) lost(l *market.Listings) (lost, traded int) {
+	trading := make(map[market.Pair]bool, len(l.Rows))
+	for i := range l.Rows {
+		if l.Rows[i].Status == market.TradingActive {
+			trading[l.Rows[i].Pair] = true
+		}
+	}
+	for i := range t.list.Rows {
+		if row := &t.list.Rows[i]; row.Status == market.TradingActive {
+			traded++
+			if !trading[row.Pair] {
+				lost++
+			}
+		}
+	}
+	return lost, traded
+}

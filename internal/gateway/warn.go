@@ -1,0 +1,28 @@
+package gateway
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// warnEvery is how often one book may be logged as old.
+const warnEvery = time.Minute
+
+// warner counts the answers with an old book and logs the first of each minute, with the count since the last line.
+type warner struct {
+	last  atomic.Int64 // when a line was last written, nanoseconds since 1970
+	count atomic.Int64 // answers since then
+}
+
+func (w *warner) stale(log *slog.Logger, b *market.OrderBook, f Freshness, now time.Time) {
+	w.count.Add(1)
+	last := w.last.Load()
+	if now.UnixNano()-last < int64(warnEvery) || !w.last.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	log.Warn("serving an old order book", "exchange", b.Exchange, "pair", b.Pair.String(), "age", f.Age.Round(time.Second),
+		"reason", f.Reason.String(), "circuit", f.Circuit, "answers", w.count.Swap(0))
+}
