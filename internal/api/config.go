@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,21 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"exchange-gateway/internal/api/keys"
-	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
-
-// Books answers the questions about public data. Its errors are *gateway.Error, *market.Error, or wrap one.
-type Books interface {
-	OrderBook(ctx context.Context, q gateway.BookQuery) (*gateway.Book, error)
-}
-
-// Accounts answers the questions about balances.
-type Accounts interface {
-	// Names lists the configured accounts of an exchange.
-	Names(exchange market.ExchangeID) []string
-	Balances(ctx context.Context, q gateway.BalanceQuery) (*market.Balances, error)
-}
 
 // Config is what the server needs. A zero number or duration means the default beside it.
 type Config struct {

@@ -24,10 +24,11 @@ var t0 = time.Date(2026, 11, 29, 2, 0, 0, 123e6, time.UTC)
 
 var btc = market.Pair{Base: "BTC", Quote: "USDT"}
 
-// fakeBooks answers every question with what it was given, and counts.
+// fakeBooks answers every question with what it was given, and counts. err, if set, answers all of them.
 type fakeBooks struct {
 	mu    sync.Mutex
 	asked []any
+	err   error
 	book  func(context.Context, gateway.BookQuery) (*gateway.Book, error)
 }
 
@@ -45,14 +46,123 @@ func (f *fakeBooks) count() int {
 
 func (f *fakeBooks) OrderBook(ctx context.Context, q gateway.BookQuery) (*gateway.Book, error) {
 	f.note(q)
+	if f.err != nil {
+		return nil, f.err
+	}
 	return f.book(ctx, q)
+}
+
+func (f *fakeBooks) Exchanges() []market.ExchangeID {
+	return []market.ExchangeID{"binance", "okx", "coinbase"}
+}
+
+func (f *fakeBooks) OrderBooks(_ context.Context, pair market.Pair, depth int, maxAge gateway.Age) (*gateway.VenueBooks, error) {
+	f.note([]any{pair, depth, maxAge})
+	q := func(e market.ExchangeID) gateway.BookQuery {
+		return gateway.BookQuery{Exchange: e, Pair: pair, Depth: depth}
+	}
+	live, stale := liveBook(q("binance"), 2), staleBook(q("okx"))
+	bid, ask, _, _ := live.Top()
+	return &gateway.VenueBooks{
+		Pair: pair,
+		Books: []gateway.VenueBook{
+			{Exchange: "binance", Book: live}, {Exchange: "okx", Book: stale},
+			{Exchange: "coinbase", Err: circuitOpen("coinbase")},
+		},
+		BestBid: &gateway.Best{Exchange: "binance", Level: bid},
+		BestAsk: &gateway.Best{Exchange: "binance", Level: ask},
+	}, f.err
+}
+
+func (f *fakeBooks) Price(_ context.Context, pair market.Pair, exchanges []market.ExchangeID, maxAge gateway.Age) (*gateway.Price, error) {
+	f.note([]any{pair, exchanges, maxAge})
+	return &gateway.Price{
+		Pair: pair, Mid: market.MustNumber("64073.05"), Book: *staleBook(gateway.BookQuery{Exchange: "okx", Pair: pair, Depth: 1}),
+		Fallback: true, Passed: []gateway.VenueBook{{Exchange: "binance", Err: circuitOpen("binance")}},
+	}, f.err
+}
+
+func (f *fakeBooks) Ticker(_ context.Context, q gateway.BookQuery) (*gateway.Ticker, error) {
+	f.note(q)
+	return liveTicker(q), f.err
+}
+
+func liveTicker(q gateway.BookQuery) *gateway.Ticker {
+	n := func(s string) market.Optional { return market.Some(market.MustNumber(s)) }
+	return &gateway.Ticker{
+		Book: *liveBook(q, 2), Mid: n("64073.05"), Spread: n("0.10"),
+		Statistics: &market.Statistics{
+			Exchange: q.Exchange, Pair: q.Pair, Last: n("64073.00"), Open: n("63000.5"), High: n("65000"), Low: n("62000.00"),
+			Change: n("1072.5"), ChangePercent: n("1.702"), BaseVolume: n("12345.67890000"), ConfirmedAt: t0,
+		},
+		StatsFreshness: gateway.Freshness{
+			Stale: true, Source: gateway.SourceMemory, Age: time.Minute, ConfirmedAt: t0.Add(-time.Minute),
+			Reason: market.KindTimeout, Circuit: market.CircuitClosed,
+		},
+	}
+}
+
+func (f *fakeBooks) Tickers(_ context.Context, exchange market.ExchangeID, pairs []market.Pair) ([]gateway.TickerResult, error) {
+	f.note(pairs)
+	var out []gateway.TickerResult
+	for i, p := range pairs {
+		if i > 0 {
+			out = append(out, gateway.TickerResult{Pair: p, Err: &gateway.Error{Code: gateway.CodeBookNotHeld, Exchange: exchange}})
+			continue
+		}
+		t := liveTicker(gateway.BookQuery{Exchange: exchange, Pair: p, Depth: 1})
+		t.Statistics, t.StatsUnanswered = nil, market.KindCircuitOpen
+		out = append(out, gateway.TickerResult{Pair: p, Ticker: t})
+	}
+	return out, f.err
+}
+
+func (f *fakeBooks) Markets(_ context.Context, exchange market.ExchangeID) (*gateway.Markets, error) {
+	f.note(exchange)
+	n := func(s string) market.Optional { return market.Some(market.MustNumber(s)) }
+	m := &gateway.Markets{
+		Exchange: exchange,
+		Listings: []market.Listing{
+			{Exchange: exchange, Pair: btc, Symbol: "BTCUSDT", Status: market.TradingActive, PriceTick: n("0.01"), SizeStep: n("0.00001"), MinSize: n("0.00001"), MinNotional: n("5")},
+			{Exchange: exchange, Pair: market.Pair{Base: "币安人生", Quote: "USDT"}, Symbol: "币安人生USDT", Status: market.TradingPaused, AliasOf: "BTCUSDT"},
+		},
+		Freshness: gateway.Freshness{Source: gateway.SourceMemory, Age: 90 * time.Second, ConfirmedAt: t0, Circuit: market.CircuitClosed},
+	}
+	return m, f.err
+}
+
+func (f *fakeBooks) Status(_ context.Context, exchange market.ExchangeID) (*gateway.Status, error) {
+	f.note(exchange)
+	return &gateway.Status{
+		Exchange:  exchange,
+		Announced: market.VenueStatus{State: market.VenueMaintenance, Message: "System upgrade", Ends: t0.Add(time.Hour), CheckedAt: t0},
+		Circuits: []market.CircuitStatus{{
+			ID: market.CircuitID{Exchange: exchange, Class: market.ClassMarketData}, State: market.CircuitOpen, Since: t0,
+			OpenUntil: t0.Add(5 * time.Second), Trips: 2, Cause: market.CauseConsecutive, LastKind: market.KindMaintenance,
+			Window: market.Window{Settled: 12, Failures: 7, Slow: 1, Consecutive: 5},
+		}},
+		Gates: []market.GateStatus{
+			{Exchange: exchange, Scope: market.Scope{Kind: market.ScopeIP}, Kind: market.KindBanned, Until: t0},
+			{Exchange: exchange, Scope: market.Scope{Kind: market.ScopeAccount, Name: "main"}, Kind: market.KindAuth, Until: t0},
+		},
+		Budgets: []market.BudgetStatus{{
+			Exchange: exchange, Share: 4200, Used: 17, Waiting: 1,
+			Limit: market.Limit{ID: "request_weight", Capacity: 6000, Window: time.Minute},
+		}},
+		AskedAt: t0, BooksHeld: 3, Pairs: 2183, PairsAge: 90 * time.Second,
+	}, f.err
+}
+
+// circuitOpen is the refusal of an open circuit whose next probe is 2.5 s away.
+func circuitOpen(e market.ExchangeID) error {
+	return &market.Error{Exchange: e, Op: market.OpOrderBook, Kind: market.KindCircuitOpen, RetryAfter: 2500 * time.Millisecond}
 }
 
 // fakeAccounts has the accounts main and spare at Binance, main at OKX, and none elsewhere.
 type fakeAccounts struct {
-	mu       sync.Mutex
-	asked    []gateway.BalanceQuery
-	balances func(context.Context, gateway.BalanceQuery) (*market.Balances, error)
+	mu    sync.Mutex
+	asked []gateway.BalanceQuery
+	err   error
 }
 
 func (f *fakeAccounts) Names(exchange market.ExchangeID) []string {
@@ -65,11 +175,23 @@ func (f *fakeAccounts) Names(exchange market.ExchangeID) []string {
 	return nil
 }
 
-func (f *fakeAccounts) Balances(ctx context.Context, q gateway.BalanceQuery) (*market.Balances, error) {
+func (f *fakeAccounts) Balances(_ context.Context, q gateway.BalanceQuery) (*gateway.BalanceAnswer, error) {
 	f.mu.Lock()
 	f.asked = append(f.asked, q)
 	f.mu.Unlock()
-	return f.balances(ctx, q)
+	if f.err != nil {
+		return nil, f.err
+	}
+	if q.Account == "" {
+		q.Account = "main"
+	}
+	return &gateway.BalanceAnswer{Account: q.Account, Wallet: q.Wallet, Balances: &market.Balances{
+		Exchange: q.Exchange, AccountType: "spot", RequestedAt: t0, ReceivedAt: t0.Add(120 * time.Millisecond), UpdatedAt: t0.Add(-time.Hour),
+		Rows: []market.Balance{
+			{Asset: "BTC", Free: market.MustNumber("0.50000000"), Used: market.MustNumber("0.10000000"), Total: market.MustNumber("0.60000000")},
+			{Asset: "USDT", Free: market.MustNumber("1000.25"), Used: market.MustNumber("0"), Total: market.MustNumber("1000.25")},
+		},
+	}}, nil
 }
 
 // rig is a server over fakes.
@@ -207,4 +329,10 @@ func readProblem(t testing.TB, w *httptest.ResponseRecorder) problem {
 	}
 	checkRetryAfter(t, w, &p)
 	return p
+}
+
+func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
 }

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	maxSymbols   = 50 // of one `symbols` list
 	maxExchanges = 16 // of one `exchanges` list; more than there are adapters
 	maxName      = 64 // bytes of an account's or exchange's name
 
@@ -130,9 +129,9 @@ func (q *query) pair() (market.Pair, error) {
 func (q *query) pairs() ([]market.Pair, error) {
 	v, ok := q.get("symbols")
 	if !ok || v == "" {
-		return nil, invalid("symbols", "is required: up to 50 symbols with commas, for example BTC/USDT,ETH/USDT", nil)
+		return nil, invalid("symbols", "is required: symbols with commas between, for example BTC/USDT,ETH/USDT", nil)
 	}
-	parts, err := list("symbols", v, maxSymbols)
+	parts, err := list("symbols", v, gateway.MaxTickers)
 	if err != nil {
 		return nil, err
 	}

@@ -157,11 +157,12 @@ func detail(row *Entry, e *market.Error) string {
 }
 
 // append writes the problem document.
-func (p *problem) append(d *doc, s *Server, requestID string) {
+func (p *problem) append(d *doc, s *Server, c *call, r *http.Request) {
 	d.open('{')
 	p.fields(d, s)
-	if requestID != "" {
-		d.str("request_id", requestID)
+	d.str("request_id", c.id)
+	if p.venues != nil {
+		s.appendVenues(d, "venues", r, p.venues)
 	}
 	d.close('}')
 }
@@ -230,6 +231,6 @@ func (s *Server) fail(c *call, r *http.Request, err error) {
 		c.header("Connection", "close")
 	}
 	c.doc.b = c.doc.b[:0]
-	p.append(&c.doc, s, c.id)
+	p.append(&c.doc, s, c, r)
 	c.send(p.Status, problemType)
 }

@@ -65,7 +65,15 @@ type endpoint struct {
 func (s *Server) endpoints() []endpoint {
 	const exchange = "/v1/exchanges/{exchange}"
 	return []endpoint{
+		{RouteExchanges, "/v1/exchanges", accessMarket, nil, s.exchanges},
 		{RouteOrderBook, exchange + "/orderbook", accessMarket, []string{"symbol", "depth", "max_age_ms", "require"}, s.orderBook},
+		{RouteTicker, exchange + "/ticker", accessMarket, []string{"symbol", "max_age_ms", "require"}, s.ticker},
+		{RouteTickers, exchange + "/tickers", accessMarket, []string{"symbols"}, s.tickers},
+		{RouteMarkets, exchange + "/markets", accessMarket, nil, s.markets},
+		{RouteStatus, exchange + "/status", accessMarket, nil, s.status},
+		{RouteBalance, exchange + "/balance", accessAccount, []string{"account", "wallet"}, s.balance},
+		{RouteOrderBooks, "/v1/orderbooks", accessMarket, []string{"symbol", "depth", "max_age_ms"}, s.orderBooks},
+		{RoutePrice, "/v1/price", accessMarket, []string{"symbol", "exchanges", "max_age_ms"}, s.price},
 		{RouteErrors, problemsPath, accessFree, nil, s.errorCatalogue},
 	}
 }

@@ -75,17 +75,20 @@ func (s Scopes) Account(exchange market.ExchangeID, name string) bool {
 	})
 }
 
-// AccountsOf tells whether the balances of any account of the exchange may be read, and whether that is every account.
-func (s Scopes) AccountsOf(exchange market.ExchangeID) (some, every bool) {
+// Accounts lists the accounts of an exchange whose balances may be read by name; every is true, and there is no list, if
+// that is all of them.
+func (s Scopes) Accounts(exchange market.ExchangeID) (names []string, every bool) {
 	for _, scope := range s.all {
 		rest, ok := strings.CutPrefix(scope, AccountRead)
 		switch {
 		case !ok:
 		case rest == "" || rest[1:] == string(exchange):
-			return true, true
-		case strings.HasPrefix(rest[1:], string(exchange)+"/"):
-			some = true
+			return nil, true
+		default:
+			if ex, account, narrow := strings.Cut(rest[1:], "/"); narrow && ex == string(exchange) {
+				names = append(names, account)
+			}
 		}
 	}
-	return some, false
+	return names, false
 }
