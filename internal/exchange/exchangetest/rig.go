@@ -174,6 +174,11 @@ func (p Reply) response(req *http.Request) *http.Response {
 	}
 }
 
+// BrokenOff is the content of an answer that gives some text and then ends as a lost connection does.
+func BrokenOff(text string) func(context.Context) io.Reader {
+	return brokenOff(text, io.ErrUnexpectedEOF)
+}
+
 // brokenOff gives some text and then an error.
 func brokenOff(text string, err error) func(context.Context) io.Reader {
 	return func(context.Context) io.Reader { return io.MultiReader(strings.NewReader(text), failing{err}) }
