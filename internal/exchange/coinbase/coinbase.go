@@ -13,9 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"slices"
-	"strings"
 
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/market"
@@ -57,32 +54,33 @@ func New(cfg exchange.Config) (*Venue, error) {
 	if cfg.Door == nil {
 		return nil, errors.New("coinbase: a door is needed")
 	}
-	exchangeDefault := exchangeHost
-	switch cfg.Region {
-	case "", "global":
-	case "eu":
-		exchangeDefault = exchangeHostEU
-	default:
+	if cfg.Region != "" && cfg.Region != "global" && cfg.Region != "eu" {
 		return nil, fmt.Errorf("coinbase: region %.20q is not known: it is global or eu", cfg.Region)
 	}
-	hosts, err := baseURLs(cfg.Hosts)
+	public, err := exchange.BaseURLs(cfg.Hosts, []string{advancedHost})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("coinbase: hosts: %w", err)
 	}
-	accountHosts, err := baseURLs(cfg.AccountHosts)
+	if len(cfg.AccountHosts) == 0 {
+		cfg.AccountHosts = cfg.Hosts
+	}
+	advanced, err := exchange.BaseURLs(cfg.AccountHosts, []string{advancedHost})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("coinbase: account hosts: %w", err)
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	v := &Venue{id: cfg.ID, client: exchange.NewClient(cfg), log: cfg.Log}
-	v.public = exchange.NewHosts(firstOf(hosts, []string{advancedHost}))
-	v.advanced = v.newLedger(familyAdvanced, firstOf(accountHosts, hosts, []string{advancedHost}))
-	v.exchange = v.newLedger(familyExchange, firstOf(accountHosts, hosts, []string{exchangeDefault}))
-	if own := firstOf(accountHosts, hosts); own != nil {
+	v := &Venue{id: cfg.ID, client: exchange.NewClient(cfg), log: cfg.Log, public: exchange.NewHosts(public)}
+	v.advanced = v.newLedger(familyAdvanced, advanced)
+	switch {
+	case len(cfg.AccountHosts) > 0:
+		v.exchange = v.newLedger(familyExchange, advanced)
 		v.sandbox = v.exchange
-	} else if cfg.Region != "eu" {
+	case cfg.Region == "eu":
+		v.exchange = v.newLedger(familyExchange, []string{exchangeHostEU})
+	default:
+		v.exchange = v.newLedger(familyExchange, []string{exchangeHost})
 		v.sandbox = v.newLedger(familyExchange, []string{sandboxHost})
 	}
 	return v, nil
@@ -93,25 +91,3 @@ func (v *Venue) ID() market.ExchangeID { return v.id }
 
 // Wallets are the wallets that an account can read: a key sees one portfolio, or one profile, and nothing else.
 func (v *Venue) Wallets() []market.Wallet { return []market.Wallet{market.WalletTrading} }
-
-// firstOf is the first list that is not empty.
-func firstOf(lists ...[]string) []string {
-	i := slices.IndexFunc(lists, func(l []string) bool { return len(l) > 0 })
-	if i < 0 {
-		return nil
-	}
-	return lists[i]
-}
-
-// baseURLs checks hosts and takes their last slash away.
-func baseURLs(hosts []string) ([]string, error) {
-	out := make([]string, 0, len(hosts))
-	for _, h := range hosts {
-		u, err := url.Parse(h)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-			return nil, fmt.Errorf("coinbase: %.80q is not a host: write https://host", h)
-		}
-		out = append(out, strings.TrimSuffix(h, "/"))
-	}
-	return out, nil
-}
