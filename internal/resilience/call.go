@@ -14,7 +14,6 @@ import (
 type call struct {
 	x        *exchange
 	call     *market.Call
-	class    *class
 	circuit  *circuit
 	lane     market.Lane
 	deadline int64
@@ -22,10 +21,19 @@ type call struct {
 	do       func(context.Context) error
 }
 
-// ask runs one call of a port.
+// ask runs one call of a port. One that is refused at once costs its error and nothing else.
 func ask[T any](ctx context.Context, x *exchange, c market.Call, public bool, do func(context.Context) (T, error)) (T, error) {
+	circuit, now := x.circuit(c.Class, c.Family), x.env.clock.now()
+	if e := x.turnsAway(&c, circuit, now); e != nil {
+		var none T
+		return none, e
+	}
+	return askOn(ctx, x, c, circuit, now, public, do)
+}
+
+func askOn[T any](ctx context.Context, x *exchange, c market.Call, on *circuit, now int64, public bool, do func(context.Context) (T, error)) (T, error) {
 	var v, none T
-	err := x.run(ctx, &c, public, func(ctx context.Context) (err error) {
+	err := x.run(ctx, &c, on, now, public, func(ctx context.Context) (err error) {
 		v, err = do(ctx)
 		return err
 	})
@@ -35,13 +43,12 @@ func ask[T any](ctx context.Context, x *exchange, c market.Call, public bool, do
 	return v, nil
 }
 
-// run takes a call through deadline, retry, gates, budget, permit and attempt timeout. The first of these is arithmetic:
+// run takes a call that the gates let pass just now through deadline, retry, gates, budget, permit and attempt timeout. The first of these is arithmetic:
 // every wait and every attempt below ends in time, so it needs no context of its own.
-func (x *exchange) run(ctx context.Context, c *market.Call, public bool, do func(context.Context) error) error {
-	k := x.class(c.Class)
-	now := x.env.clock.now()
+func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int64, public bool, do func(context.Context) error) error {
+	k := on.class
 	s := &call{
-		x: x, call: c, class: k, circuit: x.circuit(c.Circuit()), lane: market.LaneOf(ctx), public: public, do: do,
+		x: x, call: c, circuit: on, lane: market.LaneOf(ctx), public: public, do: do,
 		deadline: now + int64(k.policy.Deadline),
 	}
 	if c.Class == market.ClassAccount {
@@ -52,8 +59,8 @@ func (x *exchange) run(ctx context.Context, c *market.Call, public bool, do func
 	}
 	var r retry
 	var last *market.Error
-	for {
-		e, made := s.try(ctx, now)
+	for passed := true; ; passed = false {
+		e, made := s.try(ctx, now, passed)
 		if e == nil {
 			k.tokens.earn()
 			if r.repeated {
@@ -79,16 +86,18 @@ func (x *exchange) run(ctx context.Context, c *market.Call, public bool, do func
 }
 
 // leastAttempt is the least time that an attempt is begun with: in less the exchange has no chance to answer.
-func (s *call) leastAttempt() int64 { return int64(s.class.policy.Timeout) / 10 }
+func (s *call) leastAttempt() int64 { return int64(s.circuit.class.policy.Timeout) / 10 }
 
-// try makes one attempt, unless it is refused before: then made is false.
-func (s *call) try(ctx context.Context, now int64) (e *market.Error, made bool) {
+// try makes one attempt, unless it is refused before: then made is false. passed tells that the gates were asked just now.
+func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error, made bool) {
 	x := s.x
 	if err := ctx.Err(); err != nil {
 		return s.left(err), false
 	}
-	if e := x.turnsAway(s.call, s.class, s.circuit, now); e != nil {
-		return e, false
+	if !passed {
+		if e := x.turnsAway(s.call, s.circuit, now); e != nil {
+			return e, false
+		}
 	}
 	a := &attempt{owner: x, lane: s.lane}
 	now, e = s.reserve(ctx, a, now)
@@ -98,10 +107,10 @@ func (s *call) try(ctx context.Context, now int64) (e *market.Error, made bool) 
 	p, wait := s.circuit.acquire(now)
 	if wait > 0 {
 		a.release()
-		s.class.metrics.refuse(market.KindCircuitOpen)
+		s.circuit.class.metrics.refuse(market.KindCircuitOpen)
 		return x.refusal(s.call, market.KindCircuitOpen, wait, errNotSent), false
 	}
-	timeout := min(s.class.policy.Timeout, time.Duration(s.deadline-now))
+	timeout := min(s.circuit.class.policy.Timeout, time.Duration(s.deadline-now))
 	if p.probe {
 		ctx = market.WithProbe(ctx)
 		if s.public {
@@ -114,7 +123,7 @@ func (s *call) try(ctx context.Context, now int64) (e *market.Error, made bool) 
 // left is the error of a call whose caller is gone.
 func (s *call) left(err error) *market.Error {
 	kind := market.KindOf(err)
-	s.class.metrics.refuse(kind)
+	s.circuit.class.metrics.refuse(kind)
 	return s.x.refusal(s.call, kind, 0, err)
 }
 
@@ -127,13 +136,13 @@ func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *mark
 	x := s.x
 	charges, known := x.ledger.charge(a.space[:0], s.call.Charges)
 	if !known {
-		s.class.metrics.refuse(market.KindInternal)
+		s.circuit.class.metrics.refuse(market.KindInternal)
 		return now, x.refusal(s.call, market.KindInternal, 0, errUnknownLimit)
 	}
 	latest := s.deadline - s.leastAttempt()
 	w, wait, ok := x.ledger.take(now, latest, charges, s.lane)
 	if !ok {
-		s.class.metrics.refuse(market.KindOverloaded)
+		s.circuit.class.metrics.refuse(market.KindOverloaded)
 		return now, x.refusal(s.call, market.KindOverloaded, wait, errNotSent)
 	}
 	a.charges = charges
@@ -143,20 +152,20 @@ func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *mark
 	granted := x.ledger.wait(ctx, w, now, latest)
 	began := now
 	now = x.env.clock.now()
-	s.class.metrics.waited.Observe(time.Duration(now - began).Seconds())
+	s.circuit.class.metrics.waited.Observe(time.Duration(now - began).Seconds())
 	if !granted {
 		a.charges = nil
 		if err := ctx.Err(); err != nil {
 			return now, s.left(err)
 		}
-		s.class.metrics.refuse(market.KindOverloaded)
+		s.circuit.class.metrics.refuse(market.KindOverloaded)
 		return now, x.refusal(s.call, market.KindOverloaded, wait, errNotSent)
 	}
 	if err := ctx.Err(); err != nil {
 		a.release()
 		return now, s.left(err)
 	}
-	if e := x.turnsAway(s.call, s.class, s.circuit, now); e != nil {
+	if e := x.turnsAway(s.call, s.circuit, now); e != nil {
 		a.release()
 		return now, e
 	}
@@ -206,7 +215,7 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 	if e != nil && e.Refusal != nil {
 		a.refuse(e.Refusal, kind, p.began, now)
 	}
-	p.settle(now, x.effectOf(a, e, kind, now-p.began > s.class.policy.slow(), now), kind)
+	p.settle(now, x.effectOf(a, e, kind, now-p.began > s.circuit.class.policy.slow(), now), kind)
 	s.count(kind, now-p.began)
 	await(a, a.written)
 	return x.failure(s.call, s.circuit, e, err, kind, x.env.clock.now()), true

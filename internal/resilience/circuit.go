@@ -29,7 +29,17 @@ const (
 	halfOpen
 )
 
-func (s state) public() market.CircuitState { return market.CircuitStates()[s] }
+func (s state) public() market.CircuitState {
+	switch s {
+	case closed:
+		return market.CircuitClosed
+	case open:
+		return market.CircuitOpen
+	case halfOpen:
+		return market.CircuitHalfOpen
+	}
+	return market.CircuitClosed
+}
 
 // circuit is one circuit breaker. gobreaker counts, ages the window, and fences the results of an earlier state off; what
 // it lacks is here: when it may be asked again (known, drawn at random, growing), the lease of a probe that never ends,
@@ -38,16 +48,15 @@ func (s state) public() market.CircuitState { return market.CircuitStates()[s] }
 // Every use of the machine is under mu. So a permit that was asked for while closed cannot slip in as a second probe, and
 // what the machine calls back may touch the fields below without a lock of its own.
 type circuit struct {
-	id      market.CircuitID
-	policy  *ClassPolicy
-	env     *environment
-	metrics *classMetrics
+	id    market.CircuitID
+	class *class
+	env   *environment
 
 	// word holds the state in its low two bits and above them the instant until which calls are refused: the end of the
 	// open time, or of the lease of the probe in flight. Zero refuses none. One atomic, so no reader sees halves.
 	word   atomic.Int64
 	recent atomic.Uint64 // failures in a row, and the Kind of the last failure in the low byte
-	fixed  atomic.Pointer[market.CircuitStatus]
+	fixed  atomic.Pointer[fixed]
 
 	mu         sync.Mutex
 	machine    *gobreaker.TwoStepCircuitBreaker[struct{}]
@@ -58,9 +67,10 @@ type circuit struct {
 	row        uint32 // failures in a row
 	rowBegan   int64  // when the first of them settled
 	lastKind   market.Kind
-	trips      int // opened so often since the last healthy window
+	trips      uint32 // opened so often since the last healthy window
 	verdict    market.Cause
-	tripped    market.Window
+	tripped    tally // what opened it
+	trippedRow uint32
 	probing    func(error) // settles the probe in flight, nil without one
 }
 
@@ -71,9 +81,9 @@ type environment struct {
 	events *events
 }
 
-func newCircuit(id market.CircuitID, policy *ClassPolicy, env *environment, metrics *classMetrics) *circuit {
-	c := &circuit{id: id, policy: policy, env: env, metrics: metrics}
-	period := policy.Window / buckets
+func newCircuit(id market.CircuitID, class *class, env *environment) *circuit {
+	c := &circuit{id: id, class: class, env: env}
+	period := class.policy.Window / buckets
 	c.machine = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests:  1,
 		Interval:     period * buckets,
@@ -131,7 +141,7 @@ func (c *circuit) acquire(now int64) (permit, time.Duration) {
 	}
 	c.now = now
 	if lost := c.probing; lost != nil {
-		c.metrics.probe(market.CauseProbeLost)
+		c.class.metrics.probe(market.CauseProbeLost)
 		c.verdict = market.CauseProbeLost
 		lost(errFailed)
 		return permit{}, c.refuses(now)
@@ -145,7 +155,7 @@ func (c *circuit) acquire(now int64) (permit, time.Duration) {
 	if s, _ := c.state(); s == halfOpen {
 		p.probe = true
 		c.probing = done
-		c.word.Store(pack(halfOpen, now+int64(c.policy.Timeout+leaseGrace)))
+		c.word.Store(pack(halfOpen, now+int64(c.class.policy.Timeout+leaseGrace)))
 	}
 	return p, 0
 }
@@ -160,7 +170,7 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 		return
 	}
 	c.now = now
-	slow := now-p.began > c.policy.slow()
+	slow := now-p.began > c.class.policy.slow()
 	if p.probe {
 		c.settleProbe(p, effect, kind, slow)
 		return
@@ -171,7 +181,7 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 	case market.EffectFailure:
 		c.count(p, tally{settled: 1, failures: 1, slow: one(slow)})
 		c.failed(kind)
-		if c.row >= uint32(c.policy.Consecutive) && now-c.rowBegan >= int64(c.policy.MinSpan) {
+		if c.row >= uint32(c.class.policy.Consecutive) && now-c.rowBegan >= int64(c.class.policy.MinSpan) {
 			c.verdict = market.CauseConsecutive
 		}
 		p.done(errFailed)
@@ -179,7 +189,7 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 		c.count(p, tally{settled: 1, slow: one(slow)})
 		c.row = 0
 		c.showRecent()
-		if c.trips > 0 && now-c.since >= int64(c.policy.Window) {
+		if c.trips > 0 && now-c.since >= int64(c.class.policy.Window) {
 			c.trips = 0
 			c.fix(market.CauseProbeSucceeded)
 		}
@@ -199,18 +209,18 @@ func (c *circuit) settleProbe(p permit, effect market.Effect, kind market.Kind, 
 	c.probing = nil
 	switch {
 	case effect == market.EffectIgnored:
-		c.metrics.probe(market.CauseNone)
+		c.class.metrics.probe(market.CauseNone)
 		c.word.Store(pack(halfOpen, 0))
 		p.done(errIgnored)
 	case effect == market.EffectFailure || slow:
 		if effect == market.EffectFailure {
 			c.failed(kind)
 		}
-		c.metrics.probe(market.CauseProbeFailed)
+		c.class.metrics.probe(market.CauseProbeFailed)
 		c.verdict = market.CauseProbeFailed
 		p.done(errFailed)
 	default:
-		c.metrics.probe(market.CauseProbeSucceeded)
+		c.class.metrics.probe(market.CauseProbeSucceeded)
 		c.row = 0
 		c.showRecent()
 		c.verdict = market.CauseProbeSucceeded
@@ -240,7 +250,7 @@ func (c *circuit) showRecent() { c.recent.Store(uint64(c.row)<<8 | uint64(c.last
 
 func (c *circuit) tooSlow() bool {
 	t := c.window.total(c.now)
-	return t.settled >= uint32(c.policy.MinSettled) && float64(t.slow) >= c.policy.SlowShare*float64(t.settled)
+	return t.settled >= uint32(c.class.policy.MinSettled) && float64(t.slow) >= c.class.policy.SlowShare*float64(t.settled)
 }
 
 // readyToTrip is asked by the machine after each failure while closed, under mu. In flight and ignored calls are not in
@@ -249,16 +259,16 @@ func (c *circuit) readyToTrip(counts gobreaker.Counts) bool {
 	settled := counts.TotalSuccesses + counts.TotalFailures
 	switch {
 	case c.verdict != market.CauseNone:
-	case settled < uint32(c.policy.MinSettled):
+	case settled < uint32(c.class.policy.MinSettled):
 		return false
-	case float64(counts.TotalFailures) >= c.policy.Rate*float64(settled):
+	case float64(counts.TotalFailures) >= c.class.policy.Rate*float64(settled):
 		c.verdict = market.CauseRate
 	case c.tooSlow():
 		c.verdict = market.CauseSlow
 	default:
 		return false
 	}
-	c.tripped = c.window.total(c.now).window(int(c.row))
+	c.tripped, c.trippedRow = c.window.total(c.now), c.row
 	return true
 }
 
@@ -278,14 +288,14 @@ func (c *circuit) changed(_ string, from, to gobreaker.State) {
 		cause = market.CauseProbeStarted
 		c.word.Store(pack(halfOpen, 0))
 	case gobreaker.StateClosed:
-		c.tripped = market.Window{}
+		c.tripped, c.trippedRow = tally{}, 0
 		c.word.Store(pack(closed, 0))
 	}
-	status := c.fix(cause)
-	c.metrics.transition(cause)
+	f := c.fix(cause)
+	c.class.metrics.transition(cause)
 	c.env.events.add(market.Event{
-		Type: market.EventCircuit, Circuit: c.id, From: stateOf(from).public(), To: status.State, Cause: cause,
-		Window: c.tripped, Kind: c.lastKind, Until: status.OpenUntil,
+		Type: market.EventCircuit, Circuit: c.id, From: stateOf(from).public(), To: f.state.public(), Cause: cause,
+		Window: f.window(), Kind: c.lastKind, Until: f.openUntil(),
 	})
 }
 
@@ -304,10 +314,10 @@ func stateOf(s gobreaker.State) state {
 // openTime draws how long to stay open: 5, 10, 20, 40, 60 s, of which 0.8 to 1.0, so that replicas that opened together
 // do not probe together.
 func (c *circuit) openTime() int64 {
-	d := c.policy.OpenMin
-	for i := 1; i < c.trips && d < c.policy.OpenMax; i++ {
+	d := c.class.policy.OpenMin
+	for i := uint32(1); i < c.trips && d < c.class.policy.OpenMax; i++ {
 		d *= 2
 	}
-	d = min(d, c.policy.OpenMax)
+	d = min(d, c.class.policy.OpenMax)
 	return int64(d) - int64(below(c.env.random(), uint64(d)/5+1))
 }

@@ -57,7 +57,7 @@ func newExchange(g *Guard, id market.ExchangeID, policy Policy) *exchange {
 	x.circuits.Store(&[]*circuit{})
 	// Those of accounts appear with the account: their families are the adapter's to know.
 	for _, name := range []market.Class{market.ClassMarketData, market.ClassReference, market.ClassStream} {
-		x.circuit(market.CircuitID{Exchange: id, Class: name})
+		x.circuit(name, "")
 	}
 	return x
 }
@@ -77,29 +77,33 @@ func (x *exchange) class(name market.Class) *class {
 const maxCircuits = 16
 
 // circuit returns a circuit, made if need be.
-func (x *exchange) circuit(id market.CircuitID) *circuit {
-	if c := x.findCircuit(id); c != nil {
+func (x *exchange) circuit(class market.Class, family string) *circuit {
+	if c := x.findCircuit(class, family); c != nil {
 		return c
 	}
+	return x.newCircuit(class, family)
+}
+
+func (x *exchange) newCircuit(class market.Class, family string) *circuit {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	all := *x.circuits.Load()
 	if len(all) >= maxCircuits {
-		id.Family = ""
+		family = ""
 	}
-	if c := x.findCircuit(id); c != nil {
+	if c := x.findCircuit(class, family); c != nil {
 		return c
 	}
-	class := x.class(id.Class)
-	c := newCircuit(market.CircuitID{Exchange: x.id, Class: class.name, Family: id.Family}, &class.policy, x.env, class.metrics)
+	k := x.class(class)
+	c := newCircuit(market.CircuitID{Exchange: x.id, Class: class, Family: family}, k, x.env)
 	all = append(all[:len(all):len(all)], c)
 	x.circuits.Store(&all)
 	return c
 }
 
-func (x *exchange) findCircuit(id market.CircuitID) *circuit {
+func (x *exchange) findCircuit(class market.Class, family string) *circuit {
 	for _, c := range *x.circuits.Load() {
-		if c.id.Class == id.Class && c.id.Family == id.Family {
+		if c.id.Class == class && c.id.Family == family {
 			return c
 		}
 	}
@@ -137,12 +141,12 @@ func (x *exchange) refusal(call *market.Call, kind market.Kind, wait time.Durati
 
 // turnsAway refuses a call whose circuit is open or that turnsAwayRequest refuses; nil lets it pass. It does no I/O and
 // takes under 100 ns while nothing is closed.
-func (x *exchange) turnsAway(call *market.Call, k *class, c *circuit, now int64) *market.Error {
-	if e := x.turnsAwayRequest(call, k, now); e != nil {
+func (x *exchange) turnsAway(call *market.Call, c *circuit, now int64) *market.Error {
+	if e := x.turnsAwayRequest(call, c.class, now); e != nil {
 		return e
 	}
 	if wait := c.refuses(now); wait > 0 {
-		k.metrics.refuse(market.KindCircuitOpen)
+		c.class.metrics.refuse(market.KindCircuitOpen)
 		return x.refusal(call, market.KindCircuitOpen, wait, errNotSent)
 	}
 	return nil

@@ -60,7 +60,8 @@ type guardedAccount struct {
 // the answer.
 func (g *Guard) Account(id market.ExchangeID, a market.VenueAccount) market.Account {
 	x := g.exchange(id)
-	x.circuit(a.Plan(market.WalletTrading).Circuit())
+	plan := a.Plan(market.WalletTrading)
+	x.circuit(plan.Class, plan.Family)
 	return &guardedAccount{x: x, account: a}
 }
 
@@ -74,7 +75,10 @@ func (a *guardedAccount) Balances(ctx context.Context, w market.Wallet) (*market
 // Do runs anything else that asks an exchange, such as the connect of a stream, as one guarded call. Its probes end with
 // their caller.
 func (g *Guard) Do(ctx context.Context, c market.Call, do func(context.Context) error) error {
-	return g.exchange(c.Exchange).run(ctx, &c, false, do)
+	_, err := ask(ctx, g.exchange(c.Exchange), c, false, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, do(ctx)
+	})
+	return err
 }
 
 // Peek tells whether a call would be refused as things stand: nil if not, otherwise the refusal. It does no I/O, waits for
@@ -84,7 +88,7 @@ func (g *Guard) Peek(c market.Call) error {
 	if x == nil {
 		return nil
 	}
-	if e := x.turnsAway(&c, x.class(c.Class), x.circuit(c.Circuit()), x.env.clock.now()); e != nil {
+	if e := x.turnsAway(&c, x.circuit(c.Class, c.Family), x.env.clock.now()); e != nil {
 		return e
 	}
 	return nil

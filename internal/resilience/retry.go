@@ -121,14 +121,14 @@ func (r *retry) again(ctx context.Context, s *call, e *market.Error, now int64) 
 	pause, may := r.pause(s.x, s.call, e, now)
 	if !may {
 		if r.repeated {
-			s.class.metrics.retry(retryFailed)
+			s.circuit.class.metrics.retry(retryFailed)
 		}
 		return false
 	}
 	r.repeated = true
 	then := now + int64(pause)
 	stop := func(o retryOutcome) bool {
-		s.class.metrics.retry(o)
+		s.circuit.class.metrics.retry(o)
 		return false
 	}
 	if r.attempts >= maxAttempts {
@@ -140,7 +140,7 @@ func (r *retry) again(ctx context.Context, s *call, e *market.Error, now int64) 
 	if _, wait := s.x.gates.refuses(s.call.Scopes, then); wait > 0 || s.circuit.refuses(then) > 0 {
 		return stop(retryRefused)
 	}
-	if !s.class.tokens.pay() {
+	if !s.circuit.class.tokens.pay() {
 		return stop(retryNoTokens)
 	}
 	if pause <= 0 {

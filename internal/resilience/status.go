@@ -3,45 +3,63 @@ package resilience
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"exchange-gateway/internal/market"
 )
 
-// fix keeps what stays true until the next change of state, for readers without a lock.
-func (c *circuit) fix(cause market.Cause) *market.CircuitStatus {
+// fixed is what stays true of a circuit until its next change, for readers without a lock. Times are the wall clock's
+// nanoseconds: a time.Time each would be a tenth of the circuit.
+type fixed struct {
+	state   state
+	since   int64
+	until   int64 // of the open time, zero unless open
+	cause   market.Cause
+	trips   uint32
+	row     uint32
+	tripped tally
+}
+
+// fix keeps the state as it is now.
+func (c *circuit) fix(cause market.Cause) *fixed {
 	s, until := c.state()
-	status := &market.CircuitStatus{
-		ID: c.id, State: s.public(), Since: c.env.clock.wall(c.since), Trips: c.trips, Cause: cause, Window: c.tripped,
+	f := &fixed{
+		state: s, since: c.env.clock.wall(c.since).UnixNano(), cause: cause, trips: c.trips, row: c.trippedRow, tripped: c.tripped,
 	}
 	if s == open {
-		status.OpenUntil = c.env.clock.wall(until)
+		f.until = c.env.clock.wall(until).UnixNano()
 	}
-	c.fixed.Store(status)
-	return status
+	c.fixed.Store(f)
+	return f
 }
 
-// status reads the circuit. It never changes it, and takes its lock only while closed with results in the window.
+func (f *fixed) window() market.Window { return f.tripped.window(f.row) }
+
+func (f *fixed) openUntil() time.Time {
+	if f.until == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, f.until)
+}
+
+// status reads the circuit. It never changes it.
 func (c *circuit) status(now int64) market.CircuitStatus {
-	st := *c.fixed.Load()
-	recent := c.recent.Load()
-	st.LastKind = market.Kind(recent & 0xff)
-	switch st.State {
-	case market.CircuitClosed:
-		c.mu.Lock()
-		total := c.window.total(now)
-		c.mu.Unlock()
-		st.Window = total.window(int(recent >> 8))
-	case market.CircuitOpen:
-		st.ProbeDue = c.refuses(now) == 0
-	case market.CircuitHalfOpen:
+	f, recent := c.fixed.Load(), c.recent.Load()
+	st := market.CircuitStatus{
+		ID: c.id, State: f.state.public(), Since: time.Unix(0, f.since), OpenUntil: f.openUntil(), Trips: int(f.trips),
+		Cause: f.cause, LastKind: market.Kind(recent & 0xff), Isolated: c.class.isolated(now),
 	}
-	return st
-}
-
-// shown is the status of a circuit with what an operator says.
-func (x *exchange) shown(c *circuit, now int64) market.CircuitStatus {
-	st := c.status(now)
-	st.Isolated = x.class(c.id.Class).isolated(now)
+	switch f.state {
+	case closed:
+		c.mu.Lock()
+		st.Window = c.window.total(now).window(uint32(recent >> 8))
+		c.mu.Unlock()
+	case open:
+		st.ProbeDue = f.until != 0 && c.refuses(now) == 0
+		st.Window = f.window()
+	case halfOpen:
+		st.Window = f.window()
+	}
 	return st
 }
 
@@ -51,11 +69,11 @@ func (g *Guard) Circuit(id market.CircuitID) (market.CircuitStatus, bool) {
 	if x == nil {
 		return market.CircuitStatus{}, false
 	}
-	c := x.findCircuit(id)
+	c := x.findCircuit(id.Class, id.Family)
 	if c == nil {
 		return market.CircuitStatus{}, false
 	}
-	return x.shown(c, g.env.clock.now()), true
+	return c.status(g.env.clock.now()), true
 }
 
 // Circuits returns the status of every circuit, by exchange, class and family.
@@ -65,8 +83,8 @@ func (g *Guard) Circuits() []market.CircuitStatus {
 	for _, x := range g.sorted() {
 		for _, k := range x.classes {
 			for _, c := range *x.circuits.Load() {
-				if c.id.Class == k.name {
-					out = append(out, x.shown(c, now))
+				if c.class == k {
+					out = append(out, c.status(now))
 				}
 			}
 		}
