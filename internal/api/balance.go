@@ -3,10 +3,10 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"exchange-gateway/internal/gateway"
-	"exchange-gateway/internal/market"
 )
 
 // balance answers GET /v1/exchanges/{exchange}/balance: live, or an error.
@@ -22,7 +22,7 @@ func (s *Server) balance(ctx context.Context, c *call, r *http.Request, q *query
 	if ask.Wallet, err = q.wallet(); err != nil {
 		return err
 	}
-	if ask.Account, err = s.account(c, ask.Exchange, ask.Account); err != nil {
+	if err := s.account(c, &ask); err != nil {
 		return err
 	}
 	b, err := s.cfg.Accounts.Balances(ctx, ask)
@@ -38,21 +38,28 @@ func (s *Server) balance(ctx context.Context, c *call, r *http.Request, q *query
 }
 
 // account settles whose balance is meant before anybody is asked. A key that may read some accounts only sees those:
-// without a name the one that it may read is meant, and the names of the others, or whether they exist, are not told.
-func (s *Server) account(c *call, exchange market.ExchangeID, name string) (string, error) {
-	mine, every := c.key.Scopes.Accounts(exchange)
+// without a name the one of them that has the wallet is meant, and the names of the others, or whether they exist, are
+// not told.
+func (s *Server) account(c *call, ask *gateway.BalanceQuery) error {
+	mine, every := c.key.Scopes.Accounts(ask.Exchange)
 	switch {
-	case every:
-		return name, nil
-	case name != "" && c.key.Scopes.Account(exchange, name):
-		return name, nil
-	case name != "" || len(mine) == 0:
-		return "", forbiddenAccount(exchange)
-	case len(mine) > 1:
-		return "", &requestError{code: Code(gateway.CodeAccountAmbiguous), exchange: exchange, parameter: "account", allowed: mine,
-			detail: "The key may read several accounts; add account= with one of: " + strings.Join(mine, ", ") + "."}
+	case every, ask.Account != "" && slices.Contains(mine, ask.Account):
+		return nil
+	case ask.Account != "" || len(mine) == 0:
+		return forbiddenAccount(ask.Exchange)
 	}
-	return mine[0], nil
+	has := s.cfg.Accounts.Names(ask.Exchange, ask.Wallet)
+	fit := slices.DeleteFunc(slices.Clone(mine), func(name string) bool { return !slices.Contains(has, name) })
+	switch len(fit) {
+	case 0:
+		ask.Account = mine[0] // the policy says what is missing
+	case 1:
+		ask.Account = fit[0]
+	default:
+		return &requestError{code: Code(gateway.CodeAccountAmbiguous), exchange: ask.Exchange, parameter: "account", allowed: fit,
+			detail: "Several accounts fit; add account= with one of: " + strings.Join(fit, ", ") + "."}
+	}
+	return nil
 }
 
 func appendBalances(d *doc, b *gateway.BalanceAnswer) {

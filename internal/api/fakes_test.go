@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -160,16 +161,17 @@ func circuitOpen(e market.ExchangeID) error {
 
 // fakeAccounts has the accounts main and spare at Binance, main at OKX, and none elsewhere.
 type fakeAccounts struct {
-	mu    sync.Mutex
-	asked []gateway.BalanceQuery
-	err   error
+	mu       sync.Mutex
+	asked    []gateway.BalanceQuery
+	err      error
+	answerAs string // the account that answers, if not the one that was asked for
 }
 
-func (f *fakeAccounts) Names(exchange market.ExchangeID) []string {
-	switch exchange {
-	case "binance":
+func (f *fakeAccounts) Names(exchange market.ExchangeID, wallet market.Wallet) []string {
+	switch {
+	case exchange == "binance" && wallet == market.WalletTrading:
 		return []string{"main", "spare"}
-	case "okx":
+	case exchange == "okx":
 		return []string{"main"}
 	}
 	return nil
@@ -184,6 +186,9 @@ func (f *fakeAccounts) Balances(_ context.Context, q gateway.BalanceQuery) (*gat
 	}
 	if q.Account == "" {
 		q.Account = "main"
+	}
+	if f.answerAs != "" {
+		q.Account = f.answerAs
 	}
 	return &gateway.BalanceAnswer{Account: q.Account, Wallet: q.Wallet, Balances: &market.Balances{
 		Exchange: q.Exchange, AccountType: "spot", RequestedAt: t0, ReceivedAt: t0.Add(120 * time.Millisecond), UpdatedAt: t0.Add(-time.Hour),
@@ -336,3 +341,5 @@ func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	h.ServeHTTP(w, r)
 	return w
 }
+
+func goVersion() string { return runtime.Version() }

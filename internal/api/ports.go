@@ -22,7 +22,7 @@ type Books interface {
 
 // Accounts answers the questions about balances, live or not at all.
 type Accounts interface {
-	// Names lists the configured accounts of an exchange.
-	Names(exchange market.ExchangeID) []string
+	// Names lists the configured accounts of an exchange that have the wallet.
+	Names(exchange market.ExchangeID, wallet market.Wallet) []string
 	Balances(ctx context.Context, q gateway.BalanceQuery) (*gateway.BalanceAnswer, error)
 }

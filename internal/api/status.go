@@ -21,8 +21,10 @@ func (s *Server) exchanges(_ context.Context, c *call, r *http.Request, _ *query
 		for _, name := range [...]string{"fetchOrderBook", "fetchTicker", "fetchTickers", "fetchMarkets", "fetchStatus"} {
 			d.bool(name, true)
 		}
-		d.bool("fetchBalance", len(s.cfg.Accounts.Names(id)) > 0)
+		wallets := s.wallets(id)
+		d.bool("fetchBalance", len(wallets) > 0)
 		d.close('}')
+		d.texts("wallets", wallets)
 		d.object("circuits")
 		for _, class := range market.Classes() {
 			if state := s.circuitState(id, class); state != "" {
@@ -37,6 +39,17 @@ func (s *Server) exchanges(_ context.Context, c *call, r *http.Request, _ *query
 	d.close('}')
 	s.sendPacked(c, r, http.StatusOK)
 	return nil
+}
+
+// wallets are those that at least one configured account of the exchange has. Whose accounts they are is not told here.
+func (s *Server) wallets(exchange market.ExchangeID) []string {
+	var has []string
+	for _, w := range [...]market.Wallet{market.WalletTrading, market.WalletFunding} {
+		if len(s.cfg.Accounts.Names(exchange, w)) > 0 {
+			has = append(has, string(w))
+		}
+	}
+	return has
 }
 
 // status answers GET /v1/exchanges/{exchange}/status.
