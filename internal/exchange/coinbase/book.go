@@ -34,7 +34,7 @@ func (v *Venue) OrderBook(ctx context.Context, l market.Listing, depth int) (*ma
 	}
 	var book *market.OrderBook
 	err := v.client.Do(ctx, request, func(r *exchange.Response) (failed *market.Error) {
-		book, failed = readBook(r, q, l, depth)
+		book, failed = v.readBook(r, q, l, depth)
 		return failed
 	})
 	if err != nil {
@@ -44,7 +44,7 @@ func (v *Venue) OrderBook(ctx context.Context, l market.Listing, depth int) (*ma
 }
 
 // readBook turns an answer into a book of l.
-func readBook(r *exchange.Response, q question, l market.Listing, depth int) (*market.OrderBook, *market.Error) {
+func (v *Venue) readBook(r *exchange.Response, q question, l market.Listing, depth int) (*market.OrderBook, *market.Error) {
 	if !success(r) {
 		return nil, q.reject(r, errStatus)
 	}
@@ -65,7 +65,7 @@ func readBook(r *exchange.Response, q question, l market.Listing, depth int) (*m
 		changed = at
 	}
 	return &market.OrderBook{
-		Exchange: l.Exchange, Pair: l.Pair, Symbol: l.Symbol, Levels: levels,
+		Exchange: v.id, Pair: l.Pair, Symbol: l.Symbol, Levels: levels,
 		ExchangeTime: raw.time, ConfirmedAt: at, ChangedAt: changed, Depth: depth,
 	}, nil
 }

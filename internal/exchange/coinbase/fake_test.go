@@ -85,6 +85,7 @@ type fakeCoinbase struct {
 	admitted []market.Call
 	observed []market.Observation
 	refuse   func(market.Call) error
+	hang     string // a path that never answers
 }
 
 func (f *fakeCoinbase) on(path string, a ...answer) *fakeCoinbase {
@@ -138,9 +139,16 @@ func (f *fakeCoinbase) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.requests = append(f.requests, r)
+	hang := f.hang
+	f.mu.Unlock()
 	path := r.URL.Path
+	if path == hang {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var a answer
 	switch left := f.script[path]; {
 	case len(left) > 1:

@@ -35,7 +35,7 @@ func (v *Venue) Statistics(ctx context.Context, l market.Listing) (*market.Stati
 			return q.reject(r, errOtherProduct)
 		}
 		s = &market.Statistics{
-			Exchange: l.Exchange, Pair: l.Pair, Last: p.Price, BaseVolume: p.Volume, ChangePercent: p.ChangePercent,
+			Exchange: v.id, Pair: l.Pair, Last: p.Price, BaseVolume: p.Volume, ChangePercent: p.ChangePercent,
 			ConfirmedAt: r.ConfirmedAt(),
 		}
 		return nil
