@@ -30,7 +30,7 @@ type fakeVenue struct {
 	statuses int
 	canceled int // calls whose context ended before they did
 	depths   []int
-	lanes    []market.Lane
+	lane     market.Lane // of the last call for the list
 
 	latency     time.Duration // of each book call
 	listLatency time.Duration
@@ -49,7 +49,9 @@ func (f *fakeVenue) enter(ctx context.Context, calls *int, latency time.Duration
 	f.mu.Lock()
 	*calls++
 	n := *calls
-	f.lanes = append(f.lanes, market.LaneOf(ctx))
+	if calls == &f.lists {
+		f.lane = market.LaneOf(ctx)
+	}
 	f.mu.Unlock()
 	if latency == 0 {
 		return n, nil
