@@ -262,24 +262,49 @@ func (n Number) AppendText(dst []byte) []byte {
 	return appendFraction(dst, n.coef, int(-n.exp))
 }
 
-// appendFraction prints coef with scale digits behind the point. It writes the digits from the right into a buffer of
-// its own, so that a long run of leading zeros ("0.00000001") needs no second pass.
+// appendFraction prints coef with scale digits behind the point, from the right and two digits at a time: a book is
+// mostly numbers, and this is most of the cost of encoding one.
 func appendFraction(dst []byte, coef int64, scale int) []byte {
-	var buf [24]byte
-	digits := strconv.AppendUint(buf[:0], magnitude(coef), 10)
+	var buf [maxNumberText + maxExponent + 24]byte
+	i, m := len(buf), magnitude(coef)
+	for ; scale >= 2; scale -= 2 {
+		i -= 2
+		m = putPair(buf[i:], m)
+	}
+	if scale == 1 {
+		i--
+		buf[i] = byte('0' + m%10)
+		m /= 10
+	}
+	i--
+	buf[i] = '.'
+	for ; m >= 100; i -= 2 {
+		m = putPair(buf[i-2:], m)
+	}
+	if m >= 10 {
+		i -= 2
+		putPair(buf[i:], m)
+	} else {
+		i--
+		buf[i] = byte('0' + m)
+	}
 	if coef < 0 {
-		dst = append(dst, '-')
+		i--
+		buf[i] = '-'
 	}
-	if len(digits) > scale {
-		dst = append(dst, digits[:len(digits)-scale]...)
-		dst = append(dst, '.')
-		return append(dst, digits[len(digits)-scale:]...)
-	}
-	dst = append(dst, '0', '.')
-	for i := len(digits); i < scale; i++ {
-		dst = append(dst, '0')
-	}
-	return append(dst, digits...)
+	return append(dst, buf[i:]...)
+}
+
+// pairs are the two digits of 0 to 99.
+const pairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657" +
+	"5859606162636465666768697071727374757677787980818283848586878889909192939495969798" + "99"
+
+// putPair writes the last two digits of m and returns the rest.
+func putPair(dst []byte, m uint64) uint64 {
+	rest := m / 100
+	r := 2 * (m - rest*100)
+	dst[0], dst[1] = pairs[r], pairs[r+1]
+	return rest
 }
 
 // MarshalJSON writes a JSON string: numbers outside are never JSON numbers.

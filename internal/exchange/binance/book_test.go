@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -230,6 +231,19 @@ func hundred() []byte {
 	return []byte(`{"lastUpdateId":90210000417,"bids":[` + strings.Join(bids, ",") + `],"asks":[` + strings.Join(asks, ",") + `]}`)
 }
 
+// cpu is the processor time that this process has used: on a busy machine it says more than the wall clock.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func reportCPU(b *testing.B, began time.Duration) {
+	b.ReportMetric(float64((cpu(b)-began).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
 // BenchmarkBook100 decodes, validates, encodes and publishes a book of 100 levels a side.
 func BenchmarkBook100(b *testing.B) {
 	text := hundred()
@@ -237,6 +251,7 @@ func BenchmarkBook100(b *testing.B) {
 	out := make([]byte, 0, 16<<10)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(text)))
+	began := cpu(b)
 	for b.Loop() {
 		levels, sequence, err := binance.DecodeBook(text, 100)
 		if err != nil {
@@ -246,6 +261,7 @@ func BenchmarkBook100(b *testing.B) {
 		published.Store(book)
 		out = book.AppendAsks(book.AppendBids(out[:0], 100), 100)
 	}
+	reportCPU(b, began)
 }
 
 // BenchmarkBook100_standard is the same work with encoding/json and shopspring/decimal both ways, to compare with.
@@ -253,6 +269,7 @@ func BenchmarkBook100_standard(b *testing.B) {
 	text := hundred()
 	b.ReportAllocs()
 	b.SetBytes(int64(len(text)))
+	began := cpu(b)
 	for b.Loop() {
 		var w plainBook
 		if err := json.Unmarshal(text, &w); err != nil {
@@ -265,6 +282,7 @@ func BenchmarkBook100_standard(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	reportCPU(b, began)
 }
 
 type plainBook struct {
