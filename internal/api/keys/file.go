@@ -35,9 +35,9 @@ func Parse(text []byte) ([]Key, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("over %d bytes", maxFile)
 	}
-	var form fileForm
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&form); err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.New(yaml.FormatError(err, false, false))
+	form, err := decode(text)
+	if err != nil {
+		return nil, err
 	}
 	all := make([]Key, 0, len(form.Keys))
 	seen := make(map[string]bool, len(form.Keys))
@@ -58,6 +58,21 @@ func Parse(text []byte) ([]Key, error) {
 		return nil, err
 	}
 	return all, nil
+}
+
+// decode reads YAML strictly. A running gateway reads this file, and goccy/go-yaml v1.19.2 panics on some broken ones (a
+// list that is only a tag), so a panic of it is an error like any other.
+func decode(text []byte) (form fileForm, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.New("not valid YAML: the parser gave up on it")
+		}
+	}()
+	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&form)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fileForm{}, errors.New(yaml.FormatError(err, false, false))
+	}
+	return form, nil
 }
 
 func (f *keyForm) key() (Key, error) {

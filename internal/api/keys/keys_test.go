@@ -1,0 +1,332 @@
+package keys_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"log/slog"
+
+	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/market"
+)
+
+var t0 = time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC)
+
+func scopes(t testing.TB, s ...string) keys.Scopes {
+	t.Helper()
+	v, err := keys.ParseScopes(s...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func newKey(t testing.TB, s ...string) (keys.Key, string) {
+	t.Helper()
+	k, secret, err := keys.New(scopes(t, s...), "grid bot: \"quoted\" # no comment", t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, secret.Reveal()
+}
+
+func TestNew_makesKeysThatTheRingKnows(t *testing.T) {
+	a, textA := newKey(t, "market:read")
+	b, textB := newKey(t, "account:read")
+	if a.ID == b.ID || textA == textB {
+		t.Fatalf("two keys are the same: %s %s", a.ID, b.ID)
+	}
+	ring := keys.NewRing(a, b)
+	if got, ok := ring.Check(textB); !ok || got.ID != b.ID || !got.Scopes.Has("account:read") {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+	secretOfA := textA[strings.LastIndex(textA, "_")+1:]
+	for _, wrong := range []string{
+		"", "gw_", "gw__", textA[:len(textA)-1], textA + "x", " " + textA, strings.ToUpper(textA),
+		"gw_" + b.ID + "_" + secretOfA, "gw_" + a.ID + "_", strings.Repeat(textA, 50), "xx_" + a.ID + "_" + secretOfA,
+		"gw_" + a.ID + "_" + secretOfA[:len(secretOfA)-1] + "\n",
+	} {
+		if k, ok := ring.Check(wrong); ok {
+			t.Errorf("%q passes as %s", wrong, k.ID)
+		}
+	}
+	if _, ok := keys.NewRing().Check(textA); ok {
+		t.Error("an empty ring knows a key")
+	}
+}
+
+func TestNew_cannotBePrinted(t *testing.T) {
+	k, secret, err := keys.New(scopes(t, "market:read"), "", t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := secret.Reveal()
+	out := fmt.Sprintf("%v %+v %#v %s %v", k, k, k, secret, &k)
+	if tail := text[strings.LastIndex(text, "_")+1:]; strings.Contains(out, tail) {
+		t.Errorf("printed: %s", out)
+	}
+	if _, _, err := keys.New(keys.Scopes{}, "", t0); err == nil {
+		t.Error("a key without scopes was made")
+	}
+	if _, _, err := keys.New(scopes(t, "market:read"), "two\nlines", t0); err == nil {
+		t.Error("a note of two lines was taken")
+	}
+}
+
+func TestParseScopes(t *testing.T) {
+	for _, ok := range []string{"market:read", "account:read", "account:read:okx", "account:read:okx/main-2", "ops:read", "ops:write"} {
+		if _, err := keys.ParseScopes(ok); err != nil {
+			t.Errorf("%s: %v", ok, err)
+		}
+	}
+	for _, bad := range []string{
+		"", "market", "market:write", "account:read:", "account:read:okx/", "account:read:/main", "account:read:okx/a/b",
+		"account:read:*", "account:readokx", "ACCOUNT:READ", "account:read:okx main", "*",
+	} {
+		if s, err := keys.ParseScopes(bad); err == nil {
+			t.Errorf("%q is taken as %v", bad, s.Strings())
+		}
+	}
+	s := scopes(t, "account:read:okx/main", "market:read", "account:read:binance", "market:read")
+	if got := strings.Join(s.Strings(), " "); got != "account:read:binance account:read:okx/main market:read" {
+		t.Errorf("got %s", got)
+	}
+	f := func(exchange market.ExchangeID, account string, want bool) {
+		t.Helper()
+		if got := s.Account(exchange, account); got != want {
+			t.Errorf("%s/%s: %v", exchange, account, got)
+		}
+	}
+	f("okx", "main", true)
+	f("okx", "other", false)
+	f("okx", "", false)
+	f("binance", "anything", true)
+	f("coinbase", "main", false)
+	f("", "", false)
+	if names, every := s.Accounts("okx"); every || len(names) != 1 || names[0] != "main" {
+		t.Errorf("okx: %v %v", names, every)
+	}
+	if names, every := s.Accounts("binance"); !every || names != nil {
+		t.Errorf("binance: %v %v", names, every)
+	}
+	if names, every := s.Accounts("ok"); every || names != nil {
+		t.Errorf("a part of a name: %v %v", names, every)
+	}
+}
+
+func TestAppend_keepsWhatStandsThere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	path := filepath.Join(dir, "keys.yaml")
+	a, textA := newKey(t, "market:read")
+	if err := keys.Append(path, a); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), textA) || !strings.Contains(string(text), a.Hash()) {
+		t.Errorf("the file:\n%s", text)
+	}
+	if err := os.WriteFile(path, append([]byte("# ask Ada before touching this\n"), text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, textB := newKey(t, "account:read:binance/main", "market:read")
+	if err := keys.Append(path, b); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ = os.ReadFile(path); !strings.HasPrefix(string(text), "# ask Ada") {
+		t.Errorf("the comment is gone:\n%s", text)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	all, err := keys.Load(path)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d keys, %v\n%s", len(all), err, text)
+	}
+	ring := keys.NewRing(all...)
+	for _, s := range []string{textA, textB} {
+		if _, ok := ring.Check(s); !ok {
+			t.Error("a key from the file is not known")
+		}
+	}
+	if all[1].Note != b.Note || !all[1].Created.Equal(t0) || all[1].Hash() != b.Hash() {
+		t.Errorf("read back %+v", all[1])
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+	if err := keys.Append(path, b); err == nil {
+		t.Error("one id twice was written")
+	}
+}
+
+func TestAppend_toAFileLaidOutInAWayOfItsOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	a, textA := newKey(t, "market:read")
+	flow := fmt.Sprintf("keys: [{id: %s, hash: %s, scopes: [\"market:read\"]}]\n", a.ID, a.Hash())
+	for _, start := range []string{"", "keys: []\n", "# nothing yet\n", flow} {
+		if err := os.WriteFile(path, []byte(start), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, textB := newKey(t, "ops:read")
+		if err := keys.Append(path, b); err != nil {
+			t.Errorf("%q: %v", start, err)
+			continue
+		}
+		all, err := keys.Load(path)
+		if err != nil {
+			t.Errorf("%q: %v", start, err)
+			continue
+		}
+		ring := keys.NewRing(all...)
+		if _, ok := ring.Check(textB); !ok {
+			t.Errorf("%q: the new key is not there", start)
+		}
+		if _, ok := ring.Check(textA); ok != (start == flow) {
+			t.Errorf("%q: the old key is known: %v", start, ok)
+		}
+	}
+}
+
+func TestAppend_byManyAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	const n = 16
+	var wait sync.WaitGroup
+	for range n {
+		k, _ := newKey(t, "market:read")
+		wait.Go(func() {
+			if err := keys.Append(path, k); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if all, err := keys.Load(path); err != nil || len(all) != n {
+		t.Errorf("%d of %d keys, %v", len(all), n, err)
+	}
+}
+
+func TestParse_namesWhatIsWrong(t *testing.T) {
+	k, _ := newKey(t, "market:read")
+	f := func(text, want string) {
+		t.Helper()
+		if _, err := keys.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	f("keys:\n  - id: abcd\n    secret: x\n", "[3:5]")
+	f("kyes: []\n", "[1:1]")
+	f("keys: 5\n", "[1:7]")
+	f("keys:\n  - hash: x\n", "keys[0]")
+	f("keys:\n  - id: abcd\n    hash: zz\n", "SHA-256")
+	f("keys:\n  - id: abcd\n    hash: "+k.Hash()+"\n", "scopes are missing")
+	f("keys:\n  - id: abcd\n    hash: "+k.Hash()+"\n    scopes: [all]\n", "unknown scope")
+	f("keys:\n  - {id: abcd, hash: "+k.Hash()+", scopes: [\"market:read\"], created: yesterday}\n", "RFC 3339")
+	f("keys:\n  - {id: abcd, hash: "+k.Hash()+", scopes: [\"market:read\"]}\n  - {id: abcd, hash: "+k.Hash()+", scopes: [\"market:read\"]}\n", "twice")
+	f(strings.Repeat("#", 2<<20), "bytes")
+	// All problems at once.
+	f("keys:\n  - id: a\n  - id: b\n", "keys[1]")
+}
+
+func TestRing_followsTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		ring, err := keys.Open(path, slog.New(slog.DiscardHandler))
+		if err != nil || ring.Len() != 0 {
+			t.Fatalf("%d keys, %v", ring.Len(), err)
+		}
+		go func() {
+			if err := ring.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		known := func(text string) bool {
+			time.Sleep(3 * time.Second) // fake clock: the next look at the file is over
+			synctest.Wait()
+			_, ok := ring.Check(text)
+			return ok
+		}
+		k, text := newKey(t, "market:read")
+		if err := keys.Append(path, k); err != nil {
+			t.Fatal(err)
+		}
+		if !known(text) {
+			t.Error("a new key does not work without a restart")
+		}
+		if err := os.WriteFile(path, []byte("keys: nonsense"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !known(text) {
+			t.Error("a file that cannot be read took the keys away")
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if known(text) {
+			t.Error("a removed key still works")
+		}
+	})
+}
+
+func TestOpen_refusesAFileThatIsWrong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(path, []byte("keys:\n  - id: abcd\n    colour: red\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keys.Open(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkRing_Check(b *testing.B) {
+	k, text := newKey(b, "market:read")
+	ring := keys.NewRing(k)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := ring.Check(text); !ok {
+			b.Fatal("unknown")
+		}
+	}
+}
+
+// FuzzParse: any file is an error or keys that can be written and read again.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("keys:\n  - id: abcd\n    hash: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\n    scopes: [market:read]\n"))
+	f.Add([]byte("keys: []"))
+	f.Add([]byte("{}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := keys.Parse(text)
+		if err != nil {
+			return
+		}
+		for _, k := range all {
+			if k.ID == "" || k.Scopes.IsZero() {
+				t.Fatalf("a key without id or scopes: %+v", k)
+			}
+		}
+	})
+}
+
+// FuzzCheck: no text but the key itself passes.
+func FuzzCheck(f *testing.F) {
+	k, text := newKey(f, "market:read")
+	ring := keys.NewRing(k)
+	f.Add("gw_" + k.ID + "_")
+	f.Add("gw_abcdefgh_0000000000000000000000fake")
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, s string) {
+		if _, ok := ring.Check(s); ok != (s == text) {
+			t.Fatalf("%q passes: %v", s, ok)
+		}
+	})
+}
