@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"exchange-gateway/cmd/gateway/app"
 	"exchange-gateway/cmd/gateway/config"
 )
 
@@ -52,7 +53,7 @@ func (s settings) sources(sys system) config.Sources {
 		file = lookup(sys.env, "GATEWAY_CONFIG")
 	}
 	return config.Sources{
-		File: file, Env: sys.env, Set: append(set, s.Set...), Known: exchangeIDs(),
+		File: file, Env: sys.env, Set: append(set, s.Set...), Known: app.ExchangeIDs(),
 		Home: lookup(sys.env, "HOME"), State: lookup(sys.env, "XDG_STATE_HOME"),
 	}
 }

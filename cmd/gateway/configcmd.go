@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
+	"exchange-gateway/cmd/gateway/app"
 	"exchange-gateway/cmd/gateway/config"
 )
 
@@ -17,12 +19,16 @@ type configCheckCmd struct {
 
 // Run checks what can be checked without opening a socket: ranges, how the values fit together, and the shape of every
 // credential.
-func (c configCheckCmd) Run(sys system) error {
+func (c configCheckCmd) Run(ctx context.Context, sys system) error {
 	conf, err := c.load(sys)
 	if err != nil {
 		return err
 	}
-	if err := checkWiring(conf); err != nil {
+	a, err := app.New(conf, app.Options{})
+	if err != nil {
+		return err
+	}
+	if err := a.Close(ctx); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(sys.out, "the configuration is good")

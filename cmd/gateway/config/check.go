@@ -38,9 +38,6 @@ func (c *Config) check() error {
 	for _, id := range slices.Sorted(maps.Keys(c.Exchanges)) {
 		p.exchange("exchanges."+string(id)+".", c.Exchanges[id])
 	}
-	if len(p) == 0 {
-		p.exposure(c)
-	}
 	return errors.Join(p...)
 }
 

@@ -113,6 +113,31 @@ func TestLoad_saysWhatIsWrong(t *testing.T) {
 	f("", nil, []string{"fresh_for=0s", "in_flight=0", "log.level=loud"}, "fresh_for", "in_flight", "log.level")
 	f("", nil, []string{"exchanges.okx.hosts=ftp://x"}, "base URL")
 	f("", nil, []string{"exchanges.okx.accounts.main.key=k"}, "needs a key and a secret")
-	f("", nil, []string{"listen=0.0.0.0:8080"}, "gateway key new")
-	f("", nil, []string{"admin_listen=0.0.0.0:8081"}, "admin_listen")
+}
+
+func TestCheckExposure(t *testing.T) {
+	f := func(want string, set ...string) {
+		t.Helper()
+		c, err := load(t, "", nil, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.CheckExposure()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", set, err, want)
+		}
+	}
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(keys, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f("")
+	f("", "listen=[::1]:8080", "admin_listen=localhost:0")
+	f("gateway key new", "listen=0.0.0.0:8080")
+	f("gateway key new", "listen=:8080")
+	f("", "listen=0.0.0.0:8080", "allow_open=true")
+	f("tls_cert_file", "listen=0.0.0.0:8080", "keys_file="+keys)
+	f("", "listen=0.0.0.0:8080", "keys_file="+keys, "allow_plain=true")
+	f("", "listen=0.0.0.0:8080", "keys_file="+keys, "tls_cert_file=c", "tls_key_file=k")
+	f("admin_listen", "admin_listen=0.0.0.0:8081")
 }

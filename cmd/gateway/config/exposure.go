@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net"
 	"os"
 )
@@ -18,13 +19,15 @@ func Loopback(addr string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// exposure refuses to open the gateway to a network by accident.
-func (p *problems) exposure(c *Config) {
+// CheckExposure refuses to open the gateway to a network by accident. It is apart from Load because making the first key
+// must work before there is one.
+func (c *Config) CheckExposure() error {
+	var p problems
 	p.when(!Loopback(c.AdminListen) && !c.AllowOpen,
 		"admin_listen %s can be reached from other machines and asks for no key: bind it to 127.0.0.1, or say allow_open: true",
 		c.AdminListen)
 	if Loopback(c.Listen) {
-		return
+		return errors.Join(p...)
 	}
 	_, err := os.Stat(c.KeysFile)
 	p.when(err != nil && !c.AllowOpen,
@@ -33,4 +36,5 @@ func (p *problems) exposure(c *Config) {
 	p.when(err == nil && c.TLSCertFile == "" && !c.AllowPlain,
 		"listen %s would send client keys in the clear: set tls_cert_file and tls_key_file, or say allow_plain: true if something in front of it ends TLS",
 		c.Listen)
+	return errors.Join(p...)
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"maps"
@@ -20,5 +20,5 @@ func exchanges() map[market.ExchangeID]func(exchange.Config) (market.Venue, erro
 	}
 }
 
-// exchangeIDs lists the exchanges that have an adapter, sorted.
-func exchangeIDs() []market.ExchangeID { return slices.Sorted(maps.Keys(exchanges())) }
+// ExchangeIDs lists the exchanges that have an adapter, sorted.
+func ExchangeIDs() []market.ExchangeID { return slices.Sorted(maps.Keys(exchanges())) }

@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+
+	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/api"
+	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/cache"
+	"exchange-gateway/internal/fleet"
+	"exchange-gateway/internal/gateway"
+	"exchange-gateway/internal/market"
+	"exchange-gateway/internal/resilience"
+)
+
+// Options are what does not come from configuration.
+type Options struct {
+	Log      *slog.Logger
+	Version  string
+	Listener func(market.Event) // gets every change of a circuit or gate, in order; may be nil
+	// Transport replaces the transport to an exchange: tests run without sockets. Nil dials.
+	Transport func(market.ExchangeID) http.RoundTripper
+}
+
+// App is the gateway, built and not yet started.
+type App struct {
+	conf     config.Config
+	log      *slog.Logger
+	redis    redis.UniversalClient // nil without Redis
+	keys     *keys.Ring
+	guard    *resilience.Guard
+	gates    *fleet.Gates
+	store    *cache.Store
+	books    *gateway.Books
+	accounts *gateway.Accounts
+	api      *api.Server
+	registry *prometheus.Registry
+}
+
+// New builds the gateway. It opens no socket; the only files that it reads are those that the configuration names. All
+// problems of one kind are in one error.
+func New(conf config.Config, o Options) (*App, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := conf.CheckExposure(); err != nil {
+		return nil, err
+	}
+	a := &App{conf: conf, log: o.Log, registry: prometheus.NewRegistry()}
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var err error
+	if a.keys, err = keys.Open(conf.KeysFile, o.Log); err != nil {
+		return nil, fmt.Errorf("client keys: %w", err)
+	}
+	a.redis = newRedis(conf.Redis, o.Log)
+	a.gates = newGates(conf, a.redis, o.Log)
+	if err := a.newGuard(o); err != nil {
+		return nil, err
+	}
+	venues, err := newVenues(conf, a.guard, o)
+	if err != nil {
+		return nil, err
+	}
+	a.store = cache.New(cache.Config{FreshFor: conf.FreshFor, BookTTL: conf.StaleMaxAge, Prefix: conf.Redis.KeyPrefix}, a.redis, o.Log, a.registry)
+	a.books = gateway.NewBooks(a.booksConfig(venues))
+	a.accounts = gateway.NewAccounts(gateway.AccountsConfig{
+		Exchanges: venues.ids(), Accounts: venues.accounts, Log: o.Log, Metrics: a.registry,
+	})
+	a.api, err = api.New(a.apiConfig(o))
+	return a, err
+}
+
+func (a *App) newGuard(o Options) error {
+	c := resilience.Config{
+		Exchanges: policies(a.conf), Keeper: a.gates, Listener: o.Listener, Logger: a.log, Registerer: a.registry,
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	a.guard = resilience.New(c)
+	return nil
+}
+
+// Public is the handler of the public listener.
+func (a *App) Public() http.Handler { return a.api.Public() }
+
+// Admin is the handler of the admin listener.
+func (a *App) Admin() http.Handler { return a.api.Admin() }
+
+// Guard is what stands between the gateway and the exchanges.
+func (a *App) Guard() *resilience.Guard { return a.guard }
+
+// Start takes over what earlier lives left behind: the ends of bans. It must be called before the first request and
+// takes at most a quarter of a second.
+func (a *App) Start(ctx context.Context) {
+	if err := a.guard.Open(ctx); err != nil {
+		a.log.WarnContext(ctx, "gates of earlier runs may be missing", slog.Any("err", err))
+	}
+}
+
+// Background does what goes on beside requests until ctx ends: refreshing lists, writing copies to Redis, watching the
+// keys file. It returns when all of it has ended.
+func (a *App) Background(ctx context.Context) error {
+	return together(ctx, a.books.Run, a.accounts.Run, a.store.Run, a.gates.Run, a.keys.Run)
+}
+
+// Close ends what Start and the requests began. It is called once, after the last request, and keeps to ctx.
+func (a *App) Close(ctx context.Context) error {
+	err := a.guard.Close(ctx)
+	if a.redis != nil {
+		err = errors.Join(err, a.redis.Close())
+	}
+	return err
+}
+
+// closeTimeout bounds Close.
+const closeTimeout = 2 * time.Second
+
+func policies(conf config.Config) map[market.ExchangeID]resilience.Policy {
+	all := make(map[market.ExchangeID]resilience.Policy, len(conf.Exchanges))
+	for id, e := range conf.Exchanges {
+		if e.On() {
+			all[id] = resilience.Policy{BudgetShare: e.BudgetShare, Classes: map[market.Class]resilience.ClassPolicy{
+				market.ClassMarketData: classPolicy(e.MarketData),
+				market.ClassReference:  classPolicy(e.Reference),
+				market.ClassAccount:    classPolicy(e.Account),
+			}}
+		}
+	}
+	return all
+}
+
+func classPolicy(c config.Class) resilience.ClassPolicy {
+	return resilience.ClassPolicy{
+		Timeout: c.Timeout, Deadline: c.Deadline, Consecutive: c.Consecutive, Rate: c.Rate, Window: c.Window,
+		OpenMin: c.OpenMin, OpenMax: c.OpenMax,
+	}
+}

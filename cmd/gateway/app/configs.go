@@ -1,0 +1,48 @@
+package app
+
+import (
+	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/api"
+	"exchange-gateway/internal/gateway"
+	"exchange-gateway/internal/market"
+)
+
+func (a *App) booksConfig(v venues) gateway.BooksConfig {
+	c := a.conf
+	return gateway.BooksConfig{
+		Venues: v.public, Books: a.store, Lists: a.store, Inventory: a.guard,
+		FreshFor: c.FreshFor, StaleWait: c.StaleWait, StaleWarnAfter: c.StaleWarnAfter, StaleMaxAge: c.StaleMaxAge,
+		DefaultMaxAge: c.DefaultMaxAge, MaxDepth: c.DepthMax, Log: a.log, Metrics: a.registry,
+	}
+}
+
+func (a *App) apiConfig(o Options) api.Config {
+	c := a.conf
+	return api.Config{
+		Books: a.books, Accounts: a.accounts, Keys: a.keys,
+		Circuit: a.worstCircuit, Degraded: a.degraded,
+		MarketNeedsKey: !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
+		FreshFor: c.FreshFor, DefaultDepth: c.DepthDefault, MaxDepth: c.DepthMax, MaxInFlight: c.InFlight,
+		Version: o.Version, Log: a.log, Registry: a.registry,
+	}
+}
+
+// degraded lists what does not work as configured.
+func (a *App) degraded() []string { return append(a.gates.Degraded(), a.store.Degraded()...) }
+
+// worstCircuit is the worst state among an exchange's circuits of one class.
+func (a *App) worstCircuit(id market.ExchangeID, class market.Class) market.CircuitState {
+	worst := market.CircuitClosed
+	for _, s := range a.guard.Circuits() {
+		if s.ID.Exchange != id || s.ID.Class != class {
+			continue
+		}
+		if s.State == market.CircuitOpen {
+			return s.State
+		}
+		if s.State == market.CircuitHalfOpen {
+			worst = s.State
+		}
+	}
+	return worst
+}

@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Addresses are where the gateway listens.
+type Addresses struct {
+	Public string // host:port
+	Admin  string
+	TLS    bool
+}
+
+// Run listens, serves until ctx ends, drains, and returns nil; or returns why it cannot serve. ready is called once both
+// listeners are open; it may be nil.
+func (a *App) Run(ctx context.Context, ready func(Addresses)) error {
+	public, admin, err := a.listen(ctx)
+	if err != nil {
+		return err
+	}
+	a.Start(ctx)
+
+	// What goes on beside requests outlives the last of them.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	background := make(chan error, 1)
+	go func() { background <- a.Background(life) }()
+
+	if ready != nil {
+		ready(Addresses{Public: public.Addr().String(), Admin: admin.Addr().String(), TLS: a.conf.TLSCertFile != ""})
+	}
+	err = a.serve(ctx, public, admin, background)
+
+	end()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	select {
+	case e := <-background:
+		err = errors.Join(err, e)
+	case <-closing.Done():
+		err = errors.Join(err, errors.New("the work in the background did not end"))
+	}
+	return errors.Join(err, a.Close(closing))
+}
+
+func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error) {
+	var lc net.ListenConfig
+	if public, err = lc.Listen(ctx, "tcp", a.conf.Listen); err != nil {
+		return nil, nil, fmt.Errorf("public listener: %w", err)
+	}
+	if admin, err = lc.Listen(ctx, "tcp", a.conf.AdminListen); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("admin listener: %w", err), public.Close())
+	}
+	if a.conf.TLSCertFile == "" {
+		return public, admin, nil
+	}
+	cert, err := tls.LoadX509KeyPair(a.conf.TLSCertFile, a.conf.TLSKeyFile)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("tls_cert_file: %w", err), public.Close(), admin.Close())
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	return tls.NewListener(public, config), admin, nil
+}
+
+// serve serves both listeners until ctx ends or one of the parts fails, then drains.
+func (a *App) serve(ctx context.Context, public, admin net.Listener, background chan error) error {
+	servers := []*http.Server{a.api.HTTPServer(a.Public()), a.api.HTTPServer(a.Admin())}
+	failed := make(chan error, len(servers))
+	for i, l := range []net.Listener{public, admin} {
+		go func() { failed <- servers[i].Serve(l) }()
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+		failed <- nil // keep the count of what drain waits for
+	case err = <-background:
+		background <- nil
+		if err == nil {
+			err = errors.New("the work in the background ended early")
+		}
+	}
+	return errors.Join(err, a.drain(ctx, servers, failed))
+}
+
+// drain lets the requests in flight end: readiness first, so that no new ones are sent here; those that outlast the bound
+// are answered `shutting_down`.
+func (a *App) drain(ctx context.Context, servers []*http.Server, failed chan error) error {
+	a.api.Drain()
+	a.log.InfoContext(ctx, "stopping: requests in flight may end", slog.Duration("bound", a.conf.Drain))
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.conf.Drain)
+	defer cancel()
+	// Some of the bound is kept for ending what outlasts the rest of it.
+	timer := time.AfterFunc(a.conf.Drain-a.conf.Drain/5, a.api.Stop)
+	defer timer.Stop()
+
+	var group errgroup.Group
+	for _, s := range servers {
+		group.Go(func() error { return s.Shutdown(bound) })
+	}
+	err := group.Wait()
+	if err != nil {
+		for _, s := range servers {
+			_ = s.Close() // the bound is over: the connections are cut
+		}
+		a.log.WarnContext(ctx, "requests were cut off at the bound of the drain", slog.Any("err", err))
+	}
+	for range servers {
+		if e := <-failed; e != nil && !errors.Is(e, http.ErrServerClosed) {
+			return e
+		}
+	}
+	return nil
+}
+
+// together runs all of them until ctx ends or one fails, and returns when all have ended.
+func together(ctx context.Context, runs ...func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range runs {
+		group.Go(func() error {
+			if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,114 @@
+package app
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+
+	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/exchange"
+	"exchange-gateway/internal/gateway"
+	"exchange-gateway/internal/market"
+	"exchange-gateway/internal/resilience"
+)
+
+// venues are the enabled exchanges, guarded.
+type venues struct {
+	public   []gateway.Venue // sorted by id
+	accounts []gateway.NamedAccount
+}
+
+// newVenues makes the adapters of the enabled exchanges and their accounts, all behind the guard.
+func newVenues(conf config.Config, guard *resilience.Guard, o Options) (venues, error) {
+	var all venues
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(conf.Exchanges)) {
+		e := conf.Exchanges[id]
+		if !e.On() {
+			continue
+		}
+		if err := all.add(id, e, guard, o); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(all.public) == 0 && len(errs) == 0 {
+		errs = append(errs, errors.New("no exchange is enabled"))
+	}
+	return all, errors.Join(errs...)
+}
+
+func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.Guard, o Options) error {
+	transport, err := transportTo(id, e, o)
+	if err != nil {
+		return err
+	}
+	venue, err := exchanges()[id](exchange.Config{
+		ID: id, Hosts: e.Hosts, AccountHosts: e.AccountHosts, Region: e.Region,
+		Door: guard.Door(id), Transport: transport, Log: o.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("exchanges.%s: %w", id, err)
+	}
+	v.public = append(v.public, gateway.Venue{
+		ID: id, Data: guard.MarketData(venue), Plan: venue.Plan, Health: health{guard},
+	})
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
+		account, err := venue.Account(name, e.Accounts[name].Credential())
+		if err != nil {
+			errs = append(errs, fmt.Errorf("exchanges.%s.accounts.%s: %w", id, name, err))
+			continue
+		}
+		v.accounts = append(v.accounts, gateway.NamedAccount{
+			Exchange: id, Name: name, Account: guard.Account(id, account), Wallets: venue.Wallets(),
+		})
+	}
+	return errors.Join(errs...)
+}
+
+// transportTo is the way to an exchange: what a test gives, or sockets.
+func transportTo(id market.ExchangeID, e config.Exchange, o Options) (http.RoundTripper, error) {
+	if o.Transport != nil {
+		return o.Transport(id), nil
+	}
+	if e.CAFile == "" {
+		return exchange.NewTransport(nil), nil
+	}
+	pem, err := os.ReadFile(e.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("exchanges.%s.ca_file: %w", id, err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a machine without certificates trusts the file alone
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("exchanges.%s.ca_file: %s holds no certificate in PEM", id, e.CAFile)
+	}
+	return exchange.NewTransport(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}), nil
+}
+
+// health is the guard as the policy sees it.
+type health struct{ guard *resilience.Guard }
+
+// Circuit implements gateway.Health. Every circuit that the policy asks for exists.
+func (h health) Circuit(id market.CircuitID) market.CircuitStatus {
+	s, _ := h.guard.Circuit(id)
+	return s
+}
+
+// Peek implements gateway.Health.
+func (h health) Peek(c market.Call) error { return h.guard.Peek(c) }
+
+func (v venues) ids() []market.ExchangeID {
+	ids := make([]market.ExchangeID, len(v.public))
+	for i, p := range v.public {
+		ids[i] = p.ID
+	}
+	return ids
+}

@@ -1,0 +1,75 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/exchangesim"
+	"exchange-gateway/internal/market"
+)
+
+// accounts are the simulated credentials that the demo's gateway is configured with.
+var accounts = []struct {
+	exchange market.ExchangeID
+	name     string
+	example  string // its name among the simulator's
+}{
+	{"binance", "main", "binance-hmac"},
+	{"okx", "main", "okx"},
+	{"coinbase", "main", "coinbase-es256"},
+}
+
+// serveVenues opens a listener for each simulated exchange and the control endpoint, and returns the configuration of a
+// gateway in front of them. stop closes the listeners.
+func serveVenues(ctx context.Context, sim *exchangesim.Sim, o Options, state string) (conf config.Config, control string, stop func() error, err error) {
+	var servers []*exchangesim.Server
+	stop = func() error {
+		var errs []error
+		for _, s := range servers {
+			errs = append(errs, s.Close())
+		}
+		return errors.Join(errs...)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, stop())
+		}
+	}()
+
+	conf = config.Default()
+	conf.Listen, conf.AdminListen, conf.StateDir = o.Listen, o.AdminListen, state
+	conf.KeysFile = state + "/keys.yaml"
+	for _, v := range sim.Venues() {
+		s, err := sim.Start(ctx, v, "127.0.0.1:0", exchangesim.StartOptions{})
+		if err != nil {
+			return conf, "", stop, fmt.Errorf("simulated %s: %w", v.ID(), err)
+		}
+		servers = append(servers, s)
+		id := market.ExchangeID(v.ID())
+		conf.Exchanges[id] = config.Exchange{
+			Hosts: []string{s.URL()}, AccountHosts: []string{s.URL()}, Accounts: credentials(id),
+		}
+	}
+	s, err := sim.StartHandler(ctx, sim.Control(), o.Control)
+	if err != nil {
+		return conf, "", stop, fmt.Errorf("control endpoint: %w", err)
+	}
+	servers = append(servers, s)
+	return conf, s.URL(), stop, nil
+}
+
+func credentials(id market.ExchangeID) map[string]config.Account {
+	all := map[string]config.Account{}
+	for _, a := range accounts {
+		for _, c := range exchangesim.ExampleCredentials() {
+			if a.exchange == id && a.example == c.Name {
+				all[a.name] = config.Account{
+					Key: market.NewSecret(c.Key), Secret: market.NewSecret(c.Secret), Passphrase: market.NewSecret(c.Passphrase),
+				}
+			}
+		}
+	}
+	return all
+}
