@@ -21,7 +21,6 @@ type attempt struct {
 	sent    bool       // a request passed the door
 	applied []*market.Refusal
 	full    bool // a symbol's gate found no room
-	written <-chan struct{}
 }
 
 type attemptKey struct{}
@@ -69,21 +68,19 @@ func (a *attempt) passed() {
 }
 
 // refuse closes the gate that an answer asks for, once per answer, whether it is seen first by the door or at the end of
-// the call.
-func (a *attempt) refuse(r *market.Refusal, kind market.Kind, sent, now int64) {
+// the call. What it returns is closed when the gate is written down, nil if there is nothing to wait for.
+func (a *attempt) refuse(r *market.Refusal, kind market.Kind, sent, now int64) <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, seen := range a.applied {
 		if seen == r {
-			return
+			return nil
 		}
 	}
 	a.applied = append(a.applied, r)
 	written, full := a.owner.gates.refused(r, kind, sent, now)
 	a.full = a.full || full
-	if written != nil {
-		a.written = written
-	}
+	return written
 }
 
 // release gives back what was not drawn.

@@ -212,12 +212,13 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 		return x.failure(s.call, s.circuit, e, err, market.KindOf(err), now), a.sent
 	}
 	kind := kindOf(a, e, err)
+	var written <-chan struct{}
 	if e != nil && e.Refusal != nil {
-		a.refuse(e.Refusal, kind, p.began, now)
+		written = a.refuse(e.Refusal, kind, p.began, now)
 	}
 	p.settle(now, x.effectOf(a, e, kind, now-p.began > s.circuit.class.policy.slow(), now), kind)
 	s.count(kind, now-p.began)
-	await(a, a.written)
+	await(a, written)
 	return x.failure(s.call, s.circuit, e, err, kind, x.env.clock.now()), true
 }
 

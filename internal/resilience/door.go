@@ -63,8 +63,7 @@ func (d door) Observe(ctx context.Context, c market.Call, o market.Observation) 
 		}
 	case o.Err.Refusal == nil:
 	case a != nil:
-		a.refuse(o.Err.Refusal, o.Err.Kind, sent, now)
-		await(ctx, a.written)
+		await(ctx, a.refuse(o.Err.Refusal, o.Err.Kind, sent, now))
 	default:
 		written, _ := x.gates.refused(o.Err.Refusal, o.Err.Kind, sent, now)
 		await(ctx, written)

@@ -42,38 +42,36 @@ func (f *fixed) openUntil() time.Time {
 	return time.Unix(0, f.until)
 }
 
-// status reads the circuit. It never changes it.
-func (c *circuit) status(now int64) market.CircuitStatus {
+// status reads the circuit into st, which is zero. It never changes the circuit.
+func (c *circuit) status(now int64, st *market.CircuitStatus) {
 	f, recent := c.fixed.Load(), c.recent.Load()
-	st := market.CircuitStatus{
-		ID: c.id, State: f.state.public(), Since: time.Unix(0, f.since), OpenUntil: f.openUntil(), Trips: int(f.trips),
-		Cause: f.cause, LastKind: market.Kind(recent & 0xff), Isolated: c.class.isolated(now),
-	}
-	switch f.state {
-	case closed:
-		c.mu.Lock()
-		st.Window = c.window.total(now).window(uint32(recent >> 8))
-		c.mu.Unlock()
-	case open:
-		st.ProbeDue = f.until != 0 && c.refuses(now) == 0
+	st.ID, st.State, st.Cause, st.Trips = c.id, f.state.public(), f.cause, int(f.trips)
+	st.Since, st.OpenUntil = time.Unix(0, f.since), f.openUntil()
+	st.LastKind = market.Kind(recent & 0xff)
+	st.Isolated = c.class.isolated(now)
+	if f.state != closed {
+		st.ProbeDue = f.state == open && c.refuses(now) == 0
 		st.Window = f.window()
-	case halfOpen:
-		st.Window = f.window()
+		return
 	}
-	return st
+	c.mu.Lock()
+	total := c.window.total(now)
+	c.mu.Unlock()
+	st.Window = total.window(uint32(recent >> 8))
 }
 
 // Circuit returns the status of one circuit; false if there is none. Reading changes nothing.
-func (g *Guard) Circuit(id market.CircuitID) (market.CircuitStatus, bool) {
+func (g *Guard) Circuit(id market.CircuitID) (st market.CircuitStatus, ok bool) {
 	x := g.find(id.Exchange)
 	if x == nil {
-		return market.CircuitStatus{}, false
+		return st, false
 	}
 	c := x.findCircuit(id.Class, id.Family)
 	if c == nil {
-		return market.CircuitStatus{}, false
+		return st, false
 	}
-	return c.status(g.env.clock.now()), true
+	c.status(g.env.clock.now(), &st)
+	return st, true
 }
 
 // Circuits returns the status of every circuit, by exchange, class and family.
@@ -84,7 +82,8 @@ func (g *Guard) Circuits() []market.CircuitStatus {
 		for _, k := range x.classes {
 			for _, c := range *x.circuits.Load() {
 				if c.class == k {
-					out = append(out, c.status(now))
+					out = append(out, market.CircuitStatus{})
+					c.status(now, &out[len(out)-1])
 				}
 			}
 		}
