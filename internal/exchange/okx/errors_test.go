@@ -116,6 +116,7 @@ func TestStatuses(t *testing.T) {
 		f(market.KindUnavailable, status, "")
 		f(market.KindUnavailable, status, `{"code":"0","msg":"","data":[]}`)
 		f(market.KindUnavailable, status, `{"message":"name resolution failed"}`)
+		f(market.KindUnavailable, status, string(bookBody(3)))
 	}
 	for _, status := range []int{301, 302, 307, 308} {
 		f(market.KindInvalid, status, page)

@@ -55,6 +55,9 @@ func clockBody(body string, rest exchangetest.Script) exchangetest.Script {
 
 // TestBalances_wire holds the whole signed request against the vectors: headers, path, the exchange's time in UTC.
 func TestBalances_wire(t *testing.T) {
+	here := time.Local
+	time.Local = time.FixedZone("elsewhere", 9*60*60) // a local time in a signature is the most common cause of 50102
+	defer func() { time.Local = here }()
 	synctest.Test(t, func(t *testing.T) {
 		v, rig := newVenue(t, clockAt("1607418537715", fixtures())) // 2020-12-08T09:08:57.715Z
 		c := fakeCredential(false)
@@ -159,6 +162,9 @@ func TestBalances_withoutClock(t *testing.T) {
 		cancel()
 		if _, err := a.Balances(ctx, market.WalletTrading); !errors.Is(err, market.ErrCanceled) {
 			t.Errorf("err = %v for a caller that had left", err)
+		}
+		if n := len(sentOf(rig, "/api/v5/account/balance")); n != 1 {
+			t.Errorf("%d signed requests: one was for a caller that had left", n)
 		}
 	})
 }
