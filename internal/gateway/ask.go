@@ -15,6 +15,9 @@ func (r *reading) ask(ctx context.Context) (*Book, error) {
 		return nil, nil
 	}
 	for {
+		if ctx.Err() != nil { // nobody would wait for it
+			return nil, r.v.left(ctx, market.OpOrderBook)
+		}
 		f, joined, pause, err := r.enter(ctx)
 		if err != nil {
 			r.failed = err

@@ -83,7 +83,7 @@ func (r *reading) walk(ctx context.Context) (*Book, error) {
 	if l := r.e.listing.Load(); l.Status == market.TradingDelisted {
 		return nil, &market.Error{Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindDelisted}
 	}
-	r.refused = r.v.Health.Peek(r.v.planOf(r.e, r.b.tier(r.depth)).call)
+	r.refused = r.v.peekBook(r.e)
 	if market.KindOf(r.refused) == market.KindWithheld {
 		return nil, r.refused // an operator's word holds for fresh copies too
 	}

@@ -428,6 +428,7 @@ func TestOrderBook_aPanicInAnAdapterIsOneFailedCall(t *testing.T) {
 		if _, err := h.OrderBook(t.Context(), query()); market.KindOf(err) != market.KindInternal {
 			t.Errorf("err = %v, want internal", err)
 		}
+		synctest.Wait()
 		if n := len(h.log.lines("a call panicked")); n != 1 {
 			t.Errorf("%d log lines, want 1", n)
 		}

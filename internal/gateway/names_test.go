@@ -292,7 +292,9 @@ func TestRun_idleMeansNoRequestAtAll(t *testing.T) {
 		a := h.alpha()
 		before := a.count(&a.books) + a.count(&a.lists) + a.count(&a.stats) + a.count(&a.statuses)
 		for range 120 { // a dashboard looks on for 2 hours
-			h.Health("alpha")
+			if _, err := h.Status(t.Context(), "alpha"); err != nil {
+				t.Fatal(err)
+			}
 			time.Sleep(time.Minute)
 		}
 		if after := a.count(&a.books) + a.count(&a.lists) + a.count(&a.stats) + a.count(&a.statuses); after != before {

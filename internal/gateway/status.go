@@ -10,20 +10,20 @@ import (
 // announcedFor is how long an exchange's announcement about itself is taken as its word.
 const announcedFor = time.Minute
 
-// Status tells what is known about an exchange. It fails only for one that is not there. The exchange's own announcement
-// is read at most once a minute; without an answer it is the last one, or VenueUnknown.
+// Status tells what is known about an exchange. It fails only for one that is not there, and looking on is no use of the
+// exchange: its own announcement is read at most once a minute, and only while callers ask for something else. Without
+// an answer it is the last one, or VenueUnknown.
 func (b *Books) Status(ctx context.Context, exchange market.ExchangeID) (*Status, error) {
-	v, err := b.venue(exchange, time.Now())
-	if err != nil {
-		return nil, err
+	v := b.venues[exchange]
+	if v == nil {
+		return nil, unknownExchange(exchange, b.order)
 	}
 	s := b.Health(v.ID)
 	s.Announced, s.AnnouncedError = b.announced(ctx, v)
 	return s, nil
 }
 
-// Health is Status without asking anybody: it does no I/O and does not count as a use of the exchange. It is nil for an
-// exchange that is not there.
+// Health is Status without asking anybody: it does no I/O. It is nil for an exchange that is not there.
 func (b *Books) Health(exchange market.ExchangeID) *Status {
 	v := b.venues[exchange]
 	if v == nil {
@@ -66,6 +66,9 @@ func (b *Books) announced(ctx context.Context, v *venue) (market.VenueStatus, ma
 		if last = *a; time.Since(last.CheckedAt) < announcedFor {
 			return last, market.KindNone
 		}
+	}
+	if !v.active(time.Now()) {
+		return last, market.KindNone
 	}
 	if err := v.peek(market.OpStatus); err != nil {
 		return last, market.KindOf(err)

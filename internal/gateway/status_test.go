@@ -66,7 +66,7 @@ func TestStatus_announcementIsReadOncePerMinute(t *testing.T) {
 
 func TestStatus_withoutAnAnswerIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHouse(t, nil).listed(t)
 		h.alpha().set(func(f *fakeVenue) { f.statusErr = &market.Error{Kind: market.KindNotSupported} })
 		s, err := h.Status(t.Context(), "alpha")
 		if err != nil || s.Announced.State != market.VenueUnknown || s.AnnouncedError != market.KindNotSupported {

@@ -31,22 +31,22 @@ type answered struct {
 	verdict market.Verdict
 }
 
-// plan is what a book call of one depth touches. It is kept because every read looks at it.
+// plan is what a book call of a pair touches. It is kept because every read looks at it.
 type plan struct {
 	listing *market.Listing
-	depth   int
 	call    market.Call
 }
 
-// planOf returns what a book call touches, made anew when the listing or the depth is another than the last time.
-func (v *venue) planOf(e *entry, depth int) *plan {
+// peekBook is why a call for this pair's book would be refused now. The depth does not matter to that: it changes what a
+// call costs, not what can refuse it.
+func (v *venue) peekBook(e *entry) error {
 	l := e.listing.Load()
 	p := e.plan.Load()
-	if p == nil || p.listing != l || p.depth != depth {
-		p = &plan{listing: l, depth: depth, call: v.Plan(market.OpOrderBook, *l, depth)}
+	if p == nil || p.listing != l {
+		p = &plan{listing: l, call: v.Plan(market.OpOrderBook, *l, tiers[0])}
 		e.plan.Store(p)
 	}
-	return p
+	return v.Health.Peek(p.call)
 }
 
 // newTable makes the next table and keeps the entries of pairs that stay. Of several rows for one pair the one that

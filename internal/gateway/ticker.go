@@ -85,16 +85,17 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 		b: b, v: v, e: v.entry(p), pair: p, depth: 1, start: now,
 		most: min(b.cfg.DefaultMaxAge, b.policy.Book.StaleFor),
 	}
-	plan := market.Call{Exchange: v.ID, Op: market.OpOrderBook, Class: market.ClassMarketData}
+	var refused error
 	switch {
 	case r.e != nil:
-		plan = v.planOf(r.e, b.tier(r.depth)).call
+		refused = v.peekBook(r.e)
 	case v.table.Load() != nil:
 		return TickerResult{Pair: p, Err: &market.Error{
 			Exchange: v.ID, Op: market.OpOrderBook, Kind: market.KindUnknownSymbol,
 		}}
+	default:
+		refused = v.peek(market.OpOrderBook)
 	}
-	refused := v.Health.Peek(plan)
 	if market.KindOf(refused) == market.KindWithheld {
 		return TickerResult{Pair: p, Err: refused}
 	}
