@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -31,6 +32,8 @@ func ban(d time.Duration, changes ...func(*market.GateRecord)) market.GateRecord
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 func client(t *testing.T, s *redistest.Server) redis.UniversalClient {
 	t.Helper()

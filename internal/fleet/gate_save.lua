@@ -23,7 +23,7 @@ old = parse(old)
 local new = {ends = now + ARGV[2], updated = now - ARGV[3], step = tonumber(ARGV[4]), kind = ARGV[5]}
 if old then
   local a, b = new, old
-  if b.updated > a.updated or b.updated == a.updated and b.ends > a.ends then a, b = b, a end
+  if b.updated > a.updated then a, b = b, a end
   new = {ends = a.ends, updated = a.updated, step = a.step, kind = a.kind}
   if b.ends > a.ends then new.ends, new.kind = b.ends, b.kind end
   if a.updated - b.updated <= 1000000 and b.step > new.step then new.step = b.step end
@@ -32,8 +32,9 @@ if forget(new) <= now then return 'expired' end
 redis.call('HSET', KEYS[1], ARGV[1],
   string.format('%.0f|%.0f|%.0f|%s', new.ends, new.updated, new.step, new.kind))
 
+-- At the bound, rarely: what is over goes, then what ends first, until a quarter of the room is free again.
 local most = tonumber(ARGV[6])
-if redis.call('HLEN', KEYS[1]) > math.min(256, most) then
+if redis.call('HLEN', KEYS[1]) > most then
   local all = redis.call('HGETALL', KEYS[1])
   local left = {}
   for i = 1, #all, 2 do
@@ -44,9 +45,8 @@ if redis.call('HLEN', KEYS[1]) > math.min(256, most) then
       left[#left + 1] = {field = all[i], ends = g.ends}
     end
   end
-  -- Still too many: those that end first are given up.
   table.sort(left, function(a, b) return a.ends > b.ends end)
-  for i = most + 1, #left do redis.call('HDEL', KEYS[1], left[i].field) end
+  for i = math.floor(most * 3 / 4) + 1, #left do redis.call('HDEL', KEYS[1], left[i].field) end
 end
 local ttl = math.ceil((forget(new) - now) / 1000)
 if ttl > redis.call('PTTL', KEYS[1]) then redis.call('PEXPIRE', KEYS[1], ttl) end

@@ -38,10 +38,10 @@ func forgetAt(r market.GateRecord) time.Time {
 // merge joins what two places know of one gate, in either order: the later end with its reason, and the growth of the
 // later closing.
 func merge(a, b market.GateRecord) market.GateRecord {
-	if cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), b.Until.Compare(a.Until), cmp.Compare(b.Kind, a.Kind)) > 0 {
+	if b.UpdatedAt.After(a.UpdatedAt) {
 		a, b = b, a
 	}
-	if b.Until.After(a.Until) {
+	if cmp.Or(b.Until.Compare(a.Until), cmp.Compare(b.Kind, a.Kind)) > 0 {
 		a.Until, a.Kind = b.Until, b.Kind
 	}
 	if a.UpdatedAt.Sub(b.UpdatedAt) <= sameClosing {
@@ -99,7 +99,10 @@ func valid(r market.GateRecord) bool {
 	return r.Exchange != "" && r.Scope.Kind != "" && r.Step >= 0 && written(r.Until) && written(r.UpdatedAt)
 }
 
-func written(t time.Time) bool { return !t.IsZero() && t.Year() < 10_000 }
+func written(t time.Time) bool {
+	y := t.UTC().Year()
+	return !t.IsZero() && y >= 1 && y < 10_000
+}
 
 // kindOf reads a kind's text. One that we do not know, from a newer gateway, still closes its gate.
 func kindOf(text string) market.Kind {

@@ -1,0 +1,28 @@
+package fleet
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The decoders of outside bytes, for fuzzing.
+var (
+	DecodeGates = decodeGates
+	EncodeGates = encodeGates
+	ParseGate   = parseGate
+	Merge       = merge
+)
+
+// HoldLock takes the lock of a state directory as another process would.
+func HoldLock(t *testing.T, dir string) (release func()) {
+	t.Helper()
+	l, err := os.OpenFile(filepath.Join(dir, lockFileName), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held, err := tryLock(l); !held || err != nil {
+		t.Fatalf("lock: %v, %v", held, err)
+	}
+	return func() { _ = l.Close() }
+}
