@@ -74,3 +74,32 @@ func FuzzCursor(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCursor_levels compares the way that plain levels are read with the general one, which a space leads to.
+func FuzzCursor_levels(f *testing.F) {
+	for _, s := range [][2]string{
+		{"64073.00", "0.58849577"}, {"0", "0.00000000"}, {"123456789012345678", "1"}, {"1234567890123456789", "1"}, {"0.000000000000000001", "1"},
+		{"01", "1"}, {"1.", "1"}, {".1", "1"}, {"", "1"}, {"1.2.3", "1"}, {"-1", "1e5"}, {"1\"", "2"}, {"12345678901.23456789", "00"},
+	} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, price, size string) {
+		plain, errPlain := exchange.NewCursor([]byte(`[["` + price + `","` + size + `"]]`)).Levels(1)
+		general, errGeneral := exchange.NewCursor([]byte(`[[ "` + price + `", "` + size + `"]]`)).Levels(1)
+		if (errPlain == nil) != (errGeneral == nil) {
+			t.Fatalf("%q, %q: %v and %v", price, size, errPlain, errGeneral)
+		}
+		if errPlain != nil {
+			return
+		}
+		if len(plain) != len(general) {
+			t.Fatalf("%q, %q: %v and %v", price, size, plain, general)
+		}
+		for i, v := range plain {
+			w := general[i]
+			if v.Price.String() != w.Price.String() || v.Size.String() != w.Size.String() || !v.Price.Equal(w.Price) || !v.Size.Equal(w.Size) {
+				t.Fatalf("%q, %q: %v and %v", price, size, v, w)
+			}
+		}
+	})
+}

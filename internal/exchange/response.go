@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -29,8 +30,8 @@ const maxAge = 24 * time.Hour
 // ConfirmedAt is the last moment at which the exchange certainly vouched for what the body says: when the request was
 // sent, less the time that the answer says it lay in a cache.
 func (r *Response) ConfirmedAt() time.Time {
-	age, err := strconv.Atoi(strings.TrimSpace(r.Header.Get("Age")))
-	if err != nil || age <= 0 {
+	age, err := strconv.ParseInt(strings.TrimSpace(r.Header.Get("Age")), 10, 32)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || age <= 0 {
 		return r.SentAt
 	}
 	return r.SentAt.Add(-min(time.Duration(age)*time.Second, maxAge))
@@ -52,7 +53,7 @@ func (r *Response) RetryAfter() (time.Time, bool) {
 	if text == "" {
 		return time.Time{}, false
 	}
-	if s, err := strconv.ParseInt(text, 10, 32); err == nil {
+	if s, err := strconv.ParseInt(text, 10, 32); err == nil || errors.Is(err, strconv.ErrRange) {
 		return r.ReceivedAt.Add(time.Duration(max(s, 0)) * time.Second), true
 	}
 	at, err := http.ParseTime(text)
