@@ -28,7 +28,8 @@ type Venue interface {
 	MarketData
 	// ID is the exchange's name.
 	ID() ExchangeID
-	// Limits are the rate limits that calls are charged to.
+	// Limits are the rate limits that calls are charged to, those of each account made so far among them: make the accounts
+	// before asking.
 	Limits() []Limit
 	// Plan states what a public call touches. The listing and depth matter to OpOrderBook and OpStatistics only.
 	Plan(op Op, l Listing, depth int) Call

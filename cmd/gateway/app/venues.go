@@ -54,9 +54,7 @@ func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.
 	if err != nil {
 		return fmt.Errorf("exchanges.%s: %w", id, err)
 	}
-	v.public = append(v.public, gateway.Venue{
-		ID: id, Data: guard.MarketData(venue), Plan: venue.Plan, Health: health{guard},
-	})
+	// Accounts first: some exchanges limit each account, and a venue states the limits of the accounts that it has.
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
 		account, err := venue.Account(name, e.Accounts[name].Credential())
@@ -68,6 +66,9 @@ func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.
 			Exchange: id, Name: name, Account: guard.Account(id, account), Wallets: venue.Wallets(),
 		})
 	}
+	v.public = append(v.public, gateway.Venue{
+		ID: id, Data: guard.MarketData(venue), Plan: venue.Plan, Health: health{guard},
+	})
 	return errors.Join(errs...)
 }
 

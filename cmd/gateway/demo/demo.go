@@ -110,9 +110,11 @@ func play(ctx context.Context, a *app.App, sim *exchangesim.Sim, say *voice, s s
 			return nil
 		}
 	})
-	err := group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
 	say.line("", "stopped: every request was answered, nothing is left running")
-	return err
+	return nil
 }
 
 func together(ctx context.Context, runs ...func(context.Context) error) error {
