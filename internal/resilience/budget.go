@@ -13,8 +13,6 @@ const (
 	carefulShare = 10 // one tenth
 	// maxClockOffset is how far an exchange's clock may be from ours before its stamps are disregarded.
 	maxClockOffset = 10 * time.Minute
-	// offsetJump is past what a Date header, which drops fractions of a second, can make of one and the same clock.
-	offsetJump = 2 * time.Second
 )
 
 // budget is the gateway's share of one rate limit. It is a bucket of our own, not x/time/rate: that knows one limit at a
@@ -28,7 +26,6 @@ type budget struct {
 	slack    int64 // how far ahead of the pace a burst may run
 	next     int64 // when the pace permits the next unit
 	reported bool
-	measured bool // the offset of the exchange's clock is known
 	waiting  [lanes]int
 	blocked  bool // by a call that waits for it, within one pass of the ledger
 }
@@ -77,32 +74,27 @@ func (b *budget) giveBack(slot int64, units int, account bool) {
 
 // report corrects the count by the exchange's own. It only goes up: an answer that overtakes another tells of less, and
 // what is still in flight is in our count alone. The next window starts from zero anyway.
-func (b *budget) report(used int, exchangeAt time.Time, clock clock, now int64) {
+func (b *budget) report(used int, exchangeAt time.Time, sent, now int64) {
 	b.reported = true
-	b.align(exchangeAt, clock, now)
-	b.meter.roll(now)
-	if b.limit.Aligned && b.measured && !exchangeAt.IsZero() && exchangeAt.UnixNano()/b.meter.length < b.meter.head {
-		return // of the window before
+	if b.limit.Aligned && !exchangeAt.IsZero() {
+		b.align(exchangeAt.UnixNano(), sent, now)
+		if exchangeAt.UnixNano()/b.meter.length < b.meter.index(now) {
+			return // of a window that is over
+		}
 	}
+	b.meter.roll(now)
 	if missing := used - b.meter.used(now).all; missing > 0 {
 		b.meter.add(now, missing, false)
 	}
 }
 
-// align follows the exchange's clock, by which aligned windows begin. Of samples that are close the largest is the
-// nearest to the truth: transport and dropped fractions only make them smaller.
-func (b *budget) align(exchangeAt time.Time, clock clock, now int64) {
-	if !b.limit.Aligned || exchangeAt.IsZero() {
-		return
-	}
-	if exchangeAt.Sub(clock.wall(now)).Abs() > maxClockOffset {
-		return
-	}
-	sample := exchangeAt.UnixNano() - now
-	jump := time.Duration(sample - b.meter.offset).Abs()
-	if !b.measured || jump > offsetJump || sample > b.meter.offset {
-		b.measured = true
-		b.meter.offset = sample
+// align follows the exchange's clock, by which aligned windows begin. It was stamped at some time between sending and
+// now, and a Date header drops up to a second; so each answer gives bounds of the offset, and the faster it came the
+// narrower they are.
+func (b *budget) align(exchangeAt, sent, now int64) {
+	least, most := exchangeAt-now, exchangeAt+int64(time.Second)-sent
+	if offset := min(max(b.meter.offset, least), most); time.Duration(offset-b.meter.offset).Abs() <= maxClockOffset {
+		b.meter.offset = offset
 	}
 }
 

@@ -53,7 +53,7 @@ func (d door) Observe(ctx context.Context, c market.Call, o market.Observation) 
 	now := x.env.clock.now()
 	sent := now - int64(o.Elapsed)
 	if len(o.Usage) > 0 {
-		x.ledger.report(o.Usage, o.ExchangeAt, now)
+		x.ledger.report(o.Usage, o.ExchangeAt, sent, now)
 	}
 	a := attemptOf(ctx, x)
 	switch {

@@ -282,12 +282,12 @@ func (l *ledger) giveBack(charges []charge, lane market.Lane) {
 }
 
 // report takes the exchange's own counts over.
-func (l *ledger) report(usage []market.Usage, exchangeAt time.Time, now int64) {
+func (l *ledger) report(usage []market.Usage, exchangeAt time.Time, sent, now int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, u := range usage {
 		if b := l.find(u.Limit); b != nil {
-			b.report(u.Used, exchangeAt, l.clock, now)
+			b.report(u.Used, exchangeAt, sent, now)
 		}
 	}
 	l.pass(now)

@@ -1,0 +1,408 @@
+package resilience_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"exchange-gateway/internal/market"
+	"exchange-gateway/internal/resilience"
+)
+
+func cost(id market.LimitID, weight int) []market.Charge {
+	return []market.Charge{{Limit: id, Weight: weight}}
+}
+
+// most is the largest number of requests in any span of the window's length.
+func (v *venue) most(window time.Duration) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	best, from := 0, 0
+	for i := range v.at {
+		for v.at[i].Sub(v.at[from]) >= window {
+			from++
+		}
+		best = max(best, i-from+1)
+	}
+	return best
+}
+
+// 100 callers at once, again and again: no span of the window's length sees more than the share of any kind of limit.
+func TestBudget_neverAboveTheShare(t *testing.T) {
+	for name, limit := range map[string]market.Limit{
+		"sliding":         {ID: "r", Capacity: 40, Window: 2 * time.Second},
+		"evenly paced":    {ID: "r", Capacity: 40, Window: 2 * time.Second, Burst: 1},
+		"in small bursts": {ID: "r", Capacity: 40, Window: 2 * time.Second, Burst: 5},
+		"large bursts":    {ID: "r", Capacity: 40, Window: 2 * time.Second, Burst: 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, &venue{limits: []market.Limit{limit}, cost: cost("r", 1)}, resilience.Config{}, func(t *testing.T, w *world) {
+				for range 20 {
+					var calls sync.WaitGroup
+					for range 100 {
+						calls.Go(func() {
+							if err := w.book(t.Context()); err != nil {
+								wantKindOnly(t, err, market.KindOverloaded)
+								if retryAfter(t, err) > 10*time.Second {
+									t.Error(err)
+								}
+							}
+						})
+					}
+					calls.Wait()
+					time.Sleep(700 * time.Millisecond)
+				}
+				if got := w.most(2 * time.Second); got > 28 || got < 20 {
+					t.Fatalf("%d requests in a window, want at most 28 of 40 and most of them", got)
+				}
+				w.wantState(t, market.CircuitClosed)
+			})
+		})
+	}
+}
+
+func TestBudget_evenPace(t *testing.T) {
+	in(t, &venue{limits: []market.Limit{{ID: "r", Capacity: 40, Window: 2 * time.Second, Burst: 1}}, cost: cost("r", 1)}, resilience.Config{}, func(t *testing.T, w *world) {
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() {
+				if err := w.book(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		for i := 1; i < len(w.at); i++ {
+			if gap := w.at[i].Sub(w.at[i-1]); gap < 2*time.Second/28 {
+				t.Fatalf("requests %d and %d are %v apart, want 1/28 of 2 s", i-1, i, gap)
+			}
+		}
+	})
+}
+
+// An aligned window starts anew with the exchange's minute, not a minute after our first request.
+func TestBudget_alignedWindow(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "w", Capacity: 100, Window: time.Minute, Aligned: true}}, cost: cost("w", 10)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(59 * time.Second)))
+		for range 7 {
+			if err := w.book(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		err := w.book(ctx)
+		wantKind(t, err, market.KindOverloaded)
+		if time.Since(began) != 0 {
+			t.Fatalf("waited %v for what could not come in time", time.Since(began))
+		}
+		if err := w.book(t.Context()); err != nil { // waits one second for the minute
+			t.Fatal(err)
+		}
+		if got := time.Since(began); got != time.Second {
+			t.Fatalf("waited %v, want until the full minute", got)
+		}
+	})
+}
+
+// Where the exchange reports use, a start spends a tenth until the first report, and the report counts from then on.
+func TestBudget_carefulUntilTheFirstReport(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "w", Capacity: 1000, Window: time.Minute, Aligned: true, Reported: true}}, cost: cost("w", 10)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		for range 10 {
+			if err := w.book(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantKind(t, w.book(t.Context()), market.KindOverloaded)
+		if b := w.guard.Budgets(); len(b) != 1 || b[0].Used != 100 || b[0].Share != 700 {
+			t.Fatalf("%+v", b)
+		}
+		w.guard.Door(venueID).Observe(t.Context(), w.call(market.OpTime), market.Observation{
+			Usage: []market.Usage{{Limit: "w", Used: 650}}, ExchangeAt: time.Now(),
+		})
+		for range 5 {
+			if err := w.book(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantKind(t, w.book(t.Context()), market.KindOverloaded)
+		// What is reported of a window that is over does not count for this one.
+		time.Sleep(time.Minute)
+		w.guard.Door(venueID).Observe(t.Context(), w.call(market.OpTime), market.Observation{
+			Usage: []market.Usage{{Limit: "w", Used: 700}}, ExchangeAt: time.Now().Add(-time.Minute), Elapsed: 70 * time.Second,
+		})
+		if err := w.book(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// An answer that was overtaken tells of less than we know.
+		w.guard.Door(venueID).Observe(t.Context(), w.call(market.OpTime), market.Observation{
+			Usage: []market.Usage{{Limit: "w", Used: 3}}, ExchangeAt: time.Now(),
+		})
+		if b := w.guard.Budgets(); b[0].Used != 10 {
+			t.Fatalf("%+v, want our own 10", b)
+		}
+	})
+}
+
+// The exchange's clock is 20 s ahead of ours: its minute is what counts.
+func TestBudget_followsTheExchangesClock(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "w", Capacity: 100, Window: time.Minute, Aligned: true}}, cost: cost("w", 10)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		w.guard.Door(venueID).Observe(t.Context(), w.call(market.OpTime), market.Observation{
+			Usage: []market.Usage{{Limit: "w", Used: 1}}, ExchangeAt: time.Now().Add(20 * time.Second),
+		})
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(39 * time.Second)))
+		for range 6 { // and the 1 that is reported
+			if err := w.book(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		if err := w.book(t.Context()); err != nil || time.Since(began) != time.Second {
+			t.Fatalf("err = %v after %v, want a wait of 1 s for its minute", err, time.Since(began))
+		}
+	})
+}
+
+// Balances go first, but leave half of a shared limit to those who wait too.
+func TestBudget_lanes(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 20, Window: 2 * time.Second, Burst: 1}}, cost: cost("r", 1)}
+	in(t, v, resilience.Config{Exchanges: map[market.ExchangeID]resilience.Policy{venueID: {BudgetShare: 1}}}, func(t *testing.T, w *world) {
+		var mu sync.Mutex
+		var order []string
+		done := func(name string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				order = append(order, name)
+			}
+		}
+		_ = w.book(t.Context()) // the next units come one each 100 ms
+		var calls sync.WaitGroup
+		for range 5 {
+			calls.Go(func() { done("prefetch", w.book(market.WithLane(t.Context(), market.LanePrefetch))) })
+		}
+		synctest.Wait()
+		for range 5 {
+			calls.Go(func() { done("interactive", w.book(t.Context())) })
+		}
+		synctest.Wait()
+		for range 15 {
+			calls.Go(func() {
+				_, err := w.acc.Balances(t.Context(), market.WalletTrading)
+				done("account", err)
+			})
+		}
+		calls.Wait()
+		count := func(part []string, name string) (n int) {
+			for _, s := range part {
+				if s == name {
+					n++
+				}
+			}
+			return n
+		}
+		if got := count(order[:10], "account"); got != 10 {
+			t.Fatalf("%d balances among the first 10 %v, want half of the limit", got, order)
+		}
+		if got := count(order[10:15], "interactive"); got != 5 {
+			t.Fatalf("order %v, want interactive next", order)
+		}
+		// By then the first balances have left the window, so one may come between.
+		if got := count(order[15:21], "prefetch"); got != 5 {
+			t.Fatalf("order %v, want prefetch before further balances", order)
+		}
+	})
+}
+
+// A queue for one limit does not hold up calls that draw on another.
+func TestBudget_limitsQueueApart(t *testing.T) {
+	v := &venue{limits: []market.Limit{
+		{ID: "a", Capacity: 10, Window: 10 * time.Second, Burst: 1}, {ID: "b", Capacity: 10, Window: 10 * time.Second, Burst: 1},
+	}, cost: cost("a", 1)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() { _ = w.book(t.Context()) })
+		}
+		synctest.Wait()
+		began := time.Now()
+		other := w.call(market.OpStatistics)
+		other.Charges = cost("b", 1)
+		if err := w.guard.Do(t.Context(), other, func(context.Context) error { return nil }); err != nil || time.Since(began) != 0 {
+			t.Fatalf("err = %v after %v", err, time.Since(began))
+		}
+		calls.Wait()
+	})
+}
+
+// Waiting is no failure, no slow call, and never a probe: a starved budget leaves the circuit closed.
+func TestBudget_starvationIsNoOutage(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 1, Window: 10 * time.Second}}, cost: cost("r", 1)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		var calls sync.WaitGroup
+		for i := range 300 {
+			calls.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				if err := w.book(t.Context()); err != nil {
+					wantKindOnly(t, err, market.KindOverloaded)
+				}
+			})
+		}
+		calls.Wait()
+		st := w.circuit(t, market.ClassMarketData)
+		if st.State != market.CircuitClosed || st.Window.Failures != 0 || st.Window.Slow != 0 {
+			t.Fatalf("%+v", st)
+		}
+		if w.sent() == 0 || w.sent() > 4 {
+			t.Fatalf("requests = %d in 33 s of 1 each 10 s", w.sent())
+		}
+	})
+}
+
+func TestBudget_theQueueIsBounded(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 1000, Window: time.Second, Burst: 1}}, cost: cost("r", 1)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		var calls sync.WaitGroup
+		var mu sync.Mutex
+		refused := 0
+		for range 1000 {
+			calls.Go(func() {
+				if err := w.book(t.Context()); err != nil {
+					wantKindOnly(t, err, market.KindOverloaded)
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			})
+		}
+		synctest.Wait()
+		if b := w.guard.Budgets()[0]; b.Waiting != 256 {
+			t.Fatalf("waiting = %d, want the bound", b.Waiting)
+		}
+		calls.Wait()
+		if refused != 1000-256-1 {
+			t.Fatalf("refused = %d", refused)
+		}
+	})
+}
+
+// A caller that leaves the queue takes nothing with it.
+func TestBudget_callersThatLeave(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 10, Window: 10 * time.Second, Burst: 1}}, cost: cost("r", 1)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		_ = w.book(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() {
+				if err := w.book(ctx); err != nil && market.KindOf(err) != market.KindOverloaded {
+					wantKindOnly(t, err, market.KindCanceled)
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+		calls.Wait()
+		began := time.Now()
+		if err := w.book(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Since(began); got > 10*time.Second/7 {
+			t.Fatalf("waited %v: those who left are still paid for", got)
+		}
+	})
+}
+
+// Pages beyond what was reserved may exceed our share in the middle of a call, but not the exchange's own limit.
+func TestBudget_overdraft(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 10, Window: time.Minute}}, cost: cost("r", 1), pages: 9}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		if err := w.book(t.Context()); err != nil {
+			t.Fatalf("9 pages on a share of 7: %v", err)
+		}
+		if b := w.guard.Budgets()[0]; b.Used != 9 {
+			t.Fatalf("used = %d, want 9: what was reserved and what was beyond", b.Used)
+		}
+		time.Sleep(2 * time.Minute)
+		w.venue.pages = 12
+		wantKind(t, w.book(t.Context()), market.KindOverloaded)
+		if got := w.sent(); got != 9+10 {
+			t.Fatalf("requests = %d, want the exchange's own limit at most", got-9)
+		}
+	})
+}
+
+// What was reserved for the whole call and not drawn goes back.
+func TestBudget_unusedReservationsGoBack(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 100, Window: time.Minute}}}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		c := w.call(market.OpBalances)
+		c.Charges = cost("r", 50)
+		page := w.call(market.OpBalances)
+		page.Charges = cost("r", 10)
+		err := w.guard.Do(t.Context(), c, func(ctx context.Context) error {
+			if got := w.guard.Budgets()[0].Used; got != 50 {
+				t.Errorf("used = %d during the call, want all that it may need", got)
+			}
+			return w.guard.Door(venueID).Admit(ctx, page)
+		})
+		if got := w.guard.Budgets()[0].Used; err != nil || got != 10 {
+			t.Fatalf("err = %v, used = %d, want what was drawn", err, got)
+		}
+	})
+}
+
+// A request outside a guarded call needs room in the share, and never waits for it.
+func TestBudget_unguardedRequests(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 10, Window: time.Minute}}, cost: cost("r", 1)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		door := w.guard.Door(venueID)
+		for range 7 {
+			if err := door.Admit(t.Context(), w.call(market.OpTime)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := door.Admit(t.Context(), w.call(market.OpTime))
+		wantKind(t, err, market.KindOverloaded)
+		if retryAfter(t, err) > 80*time.Second {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestBudget_unknownLimit(t *testing.T) {
+	in(t, &venue{cost: cost("nobody's", 1)}, resilience.Config{}, func(t *testing.T, w *world) {
+		wantKind(t, w.book(t.Context()), market.KindInternal)
+		wantKind(t, w.guard.Door(venueID).Admit(t.Context(), w.call(market.OpTime)), market.KindInternal)
+		if w.sent() != 0 {
+			t.Fatal("a call was sent that no limit covers")
+		}
+	})
+}
+
+// A gate that closes while calls wait for a budget stops them too.
+func TestBudget_gatesAreAskedAgainAfterTheWait(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 10, Window: 10 * time.Second, Burst: 1}}, cost: cost("r", 1), scopes: []market.Scope{ipScope}}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		_ = w.book(t.Context())
+		var call sync.WaitGroup
+		call.Go(func() { wantKindOnly(t, w.book(t.Context()), market.KindBanned) })
+		synctest.Wait()
+		w.guard.Door(venueID).Observe(t.Context(), w.call(market.OpTime), market.Observation{
+			Err: refusal(market.KindBanned, market.Refusal{Scope: ipScope, First: time.Minute, Max: time.Hour}),
+		})
+		call.Wait()
+		if w.sent() != 1 {
+			t.Fatal("a call passed a gate that closed while it waited")
+		}
+		if b := w.guard.Budgets()[0]; b.Used != 1 {
+			t.Fatalf("used = %d: the refused call is still paid for", b.Used)
+		}
+	})
+}
