@@ -139,13 +139,23 @@ func (v *Venue) listRecorded(p Payload, data []byte, seed uint64) error {
 	if len(b.bids)+len(b.asks) > 0 {
 		all := append(slices.Clone(b.bids), b.asks...)
 		in.Tick, in.Lot = finest(all, 0), finest(all, 1)
-		in.Price, in.Size = all[0][0], largest(all)
+		in.Price, in.Size = eightUnits(all[0][0], in.Tick), eightUnits(largest(all), in.Lot)
 	}
 	if err := v.list(in, seed); err != nil {
 		return fmt.Errorf("%s: %w", p.File, err)
 	}
 	v.pairs[p.Symbol].recorded = true
 	return nil
+}
+
+// eightUnits is the number, or eight units if it is less: a simulated market needs room to move.
+func eightUnits(number, unit string) string {
+	n, err1 := parseAmount(number)
+	u, err2 := parseAmount(unit)
+	if least := u.mul(amountOf(8)); err1 != nil || err2 != nil || n.sub(least).n.Sign() < 0 {
+		return least.plain()
+	}
+	return number
 }
 
 // finest is one unit of the last decimal that any level uses.
