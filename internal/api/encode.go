@@ -74,8 +74,35 @@ func (d *doc) time(k string, t time.Time) {
 	}
 	d.name(k)
 	d.b = append(d.b, '"')
-	d.b = t.UTC().AppendFormat(d.b, "2006-01-02T15:04:05.000Z")
+	d.b = appendTime(d.b, t.UTC())
 	d.b = append(d.b, '"')
+}
+
+// appendTime is AppendFormat for one layout, at a third of its cost: a book shows three times.
+func appendTime(b []byte, t time.Time) []byte {
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.AppendFormat(b, "2006-01-02T15:04:05.000Z")
+	}
+	hour, minute, second := t.Clock()
+	b = appendPadded(b, year, 4)
+	b = appendPadded(append(b, '-'), int(month), 2)
+	b = appendPadded(append(b, '-'), day, 2)
+	b = appendPadded(append(b, 'T'), hour, 2)
+	b = appendPadded(append(b, ':'), minute, 2)
+	b = appendPadded(append(b, ':'), second, 2)
+	b = appendPadded(append(b, '.'), t.Nanosecond()/int(time.Millisecond), 3)
+	return append(b, 'Z')
+}
+
+// appendPadded writes n, which is not negative, with leading zeros to width digits.
+func appendPadded(b []byte, n, width int) []byte {
+	var digits [4]byte
+	for i := width - 1; i >= 0; i-- {
+		digits[i] = '0' + byte(n%10)
+		n /= 10
+	}
+	return append(b, digits[:width]...)
 }
 
 // epoch writes milliseconds since 1970 as ccxt does, null for the zero time.

@@ -26,3 +26,8 @@ type Accounts interface {
 	Names(exchange market.ExchangeID, wallet market.Wallet) []string
 	Balances(ctx context.Context, q gateway.BalanceQuery) (*gateway.BalanceAnswer, error)
 }
+
+var (
+	_ Books    = (*gateway.Books)(nil)
+	_ Accounts = (*gateway.Accounts)(nil)
+)
