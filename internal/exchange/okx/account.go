@@ -199,15 +199,17 @@ func (s *sheet) add(currency, free, used text, total *text) error {
 		s.seen = make(map[string]bool)
 	}
 	s.seen[asset] = true
-	row := market.Balance{Asset: asset}
-	var ok1, ok2 bool
-	ok3 := true
-	row.Free, ok1 = free.number()
-	row.Used, ok2 = used.number()
-	if total != nil {
-		row.Total, ok3 = total.number()
+	row, ok := market.Balance{Asset: asset}, true
+	read := func(to *market.Number, from text) {
+		n, readable := from.number()
+		*to, ok = n, ok && readable
 	}
-	if !ok1 || !ok2 || !ok3 {
+	read(&row.Free, free)
+	read(&row.Used, used)
+	if total != nil {
+		read(&row.Total, *total)
+	}
+	if !ok {
 		return fmt.Errorf("%w: %s", errAmount, asset)
 	}
 	if total == nil {

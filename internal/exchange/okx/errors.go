@@ -23,7 +23,9 @@ func (v *Venue) refused(call market.Call, a *exchange.Response, code, msg string
 	}
 	coded := code != "" && code != codeOK
 	m, known := meaningOf(code)
-	if !coded || !known || m.kind == market.KindInvalid && a.Status >= http.StatusInternalServerError {
+	// A fault of the request explains neither a 5xx nor a 429.
+	busy := a.Status >= http.StatusInternalServerError || a.Status == http.StatusTooManyRequests
+	if !coded || !known || m.kind == market.KindInvalid && busy {
 		m = byStatus(a, coded)
 	}
 	m = v.fitted(call, m)

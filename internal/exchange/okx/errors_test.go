@@ -85,7 +85,7 @@ func TestCodes(t *testing.T) {
 	f(market.KindUnavailable, 400, "50999")
 	f(market.KindAuth, 401, "50999")
 	f(market.KindAuth, 403, "50999")
-	f(market.KindRateLimited, 429, "50999")
+	f(market.KindRateLimited, 429, "50999", "51000", "58102")
 }
 
 // TestStatuses is what has no code of OKX.

@@ -25,7 +25,7 @@ const maxAccounts = 100
 // Venue is OKX, unguarded. Safe for concurrent use.
 type Venue struct {
 	id     market.ExchangeID
-	region string
+	region string // "global", "eea" or "us": where all requests go
 	client *exchange.Client
 	log    *slog.Logger
 	clock  *exchange.Clock
@@ -69,9 +69,6 @@ var errNoDoor = errors.New("a door is needed: every request passes it")
 
 // ID is the exchange's name.
 func (v *Venue) ID() market.ExchangeID { return v.id }
-
-// Region is the region that all requests go to: "global", "eea" or "us".
-func (v *Venue) Region() string { return v.region }
 
 // Wallets are the trading and the funding account. OKX keeps them apart and so do we.
 func (v *Venue) Wallets() []market.Wallet {

@@ -108,17 +108,19 @@ func TestNew_regions(t *testing.T) {
 		if _, err := v.OrderBook(t.Context(), btc, 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newAccount(t, v, "main", false).Balances(t.Context(), market.WalletTrading); err != nil {
+		a := newAccount(t, v, "main", false)
+		if _, err := a.Balances(t.Context(), market.WalletTrading); err != nil {
 			t.Fatal(err)
 		}
-		got, _, _ := strings.Cut(want, " ")
+		wantHost, wantRegion, _ := strings.Cut(want, " ")
 		for _, r := range rig.Requests() {
-			if host := r.URL.Scheme + "://" + r.URL.Host; host != got {
-				t.Errorf("region %q, hosts %v: asked %s, want %s", region, hosts, host, got)
+			if host := r.URL.Scheme + "://" + r.URL.Host; host != wantHost {
+				t.Errorf("region %q, hosts %v: asked %s, want %s", region, hosts, host, want)
 			}
 		}
-		if !strings.HasSuffix(want, " "+v.Region()) {
-			t.Errorf("region %q, hosts %v: is in region %s, want %s", region, hosts, v.Region(), want)
+		rig.Answer(always(exchangetest.Reply{Status: 401, Body: `{"msg":"API key doesn't exist","code":"50119"}`}))
+		if _, err := a.Balances(t.Context(), market.WalletTrading); !strings.HasSuffix(err.Error(), "another region than "+wantRegion) {
+			t.Errorf("region %q, hosts %v: %v, want %s", region, hosts, err, want)
 		}
 	}
 	f("", nil, "https://openapi.okx.com global")

@@ -169,6 +169,17 @@ func TestBalances_withoutClock(t *testing.T) {
 	})
 }
 
+// TestBalances_unreadableTime: an answer that is no time is not taken for one.
+func TestBalances_unreadableTime(t *testing.T) {
+	for _, rows := range []string{``, `{}`, `null`, `{"ts":""}`, `{"ts":"soon"}`, `{"ts":"0"}`, `{"ts":"-5"}`, `{"ts":"1796000000500000"}`, `{"ts":1.5}`, `{"ts":"1"},{"ts":"2"}`} {
+		v, rig := newVenue(t, clockBody(`{"code":"0","msg":"","data":[`+rows+`]}`, fixtures()))
+		_, err := newAccount(t, v, "main", false).Balances(t.Context(), market.WalletTrading)
+		if e := failure(t, err); e.Kind != market.KindMalformed || e.Op != market.OpTime || len(rig.Requests()) != 1 {
+			t.Errorf("%s: %v after %d requests", rows, err, len(rig.Requests()))
+		}
+	}
+}
+
 // TestBalances_signsEachAttempt: the next host gets a request that was signed when it was sent.
 func TestBalances_signsEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -128,13 +128,11 @@ func TestSimulated_faults(t *testing.T) {
 		if _, err := sim.Inject(fault); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-		defer cancel()
-		_, err := v.OrderBook(ctx, btc, 20)
+		_, err := v.OrderBook(t.Context(), btc, 20)
 		if got := market.KindOf(err); got != book {
 			t.Errorf("%s: book: %v, want %v", fault.Kind, err, book)
 		}
-		_, err = a.Balances(ctx, market.WalletTrading)
+		_, err = a.Balances(t.Context(), market.WalletTrading)
 		if got := market.KindOf(err); got != balance {
 			t.Errorf("%s: balance: %v, want %v", fault.Kind, err, balance)
 		}
@@ -143,8 +141,6 @@ func TestSimulated_faults(t *testing.T) {
 		t.Helper()
 		f(exchangesim.Fault{Kind: kind}, want, want)
 	}
-	both(exchangesim.FaultHang, market.KindTimeout)
-	both(exchangesim.FaultHangBody, market.KindTimeout)
 	both(exchangesim.FaultReset, market.KindUnavailable)
 	both(exchangesim.FaultResetBody, market.KindUnavailable)
 	both(exchangesim.FaultClose, market.KindUnavailable)

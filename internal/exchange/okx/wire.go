@@ -61,7 +61,8 @@ func fromMillis(n int64) (time.Time, bool) {
 	return time.UnixMilli(n).UTC(), true
 }
 
-// number reads an amount. The error does not repeat it: amounts of an account do not belong into logs.
+// number reads an amount; false says that it cannot be read, without repeating it: what an account holds does not belong
+// into logs.
 func (t text) number() (market.Number, bool) {
 	n, err := market.ParseNumber(string(t))
 	return n, err == nil
