@@ -38,6 +38,11 @@ func (k *keeper) Save(ctx context.Context, r market.GateRecord) error {
 	if err := k.wait(ctx); err != nil {
 		return err
 	}
+	k.keep(r)
+	return nil
+}
+
+func (k *keeper) keep(r market.GateRecord) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.saves++
@@ -47,7 +52,6 @@ func (k *keeper) Save(ctx context.Context, r market.GateRecord) error {
 	if old := k.kept[r.Scope]; r.Until.After(old.Until) {
 		k.kept[r.Scope] = r
 	}
-	return nil
 }
 
 func (k *keeper) wait(ctx context.Context) error {
@@ -172,10 +176,10 @@ func TestKeeper_slowOrBroken(t *testing.T) {
 func TestKeeper_lateLoad(t *testing.T) {
 	k := &keeper{delay: time.Second}
 	in(t, &venue{}, resilience.Config{Keeper: k}, func(t *testing.T, w *world) {
-		k.kept = map[market.Scope]market.GateRecord{ipScope: {
+		k.keep(market.GateRecord{
 			Exchange: venueID, Scope: ipScope, Kind: market.KindBanned, Step: 1,
 			Until: time.Now().Add(time.Hour), UpdatedAt: time.Now(),
-		}}
+		})
 		if err := w.book(t.Context()); err != nil {
 			t.Fatal(err)
 		}
