@@ -5,16 +5,29 @@ import "log/slog"
 const redacted = "[redacted]"
 
 // Secret is text that cannot be printed, logged or encoded by accident. Only Reveal returns it.
-type Secret struct{ text string }
+//
+// The text lies behind a pointer: package fmt does not ask the methods of a Secret in an unexported field, nor those of
+// one printed with %d, and would show the text of a plain field.
+type Secret struct{ text *string }
 
-// NewSecret wraps text.
-func NewSecret(text string) Secret { return Secret{text: text} }
+// NewSecret wraps text. No text is the zero Secret.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{text: &text}
+}
 
 // Reveal returns the text: for signing and for nothing else.
-func (s Secret) Reveal() string { return s.text }
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
 
 // IsZero tells whether there is no text.
-func (s Secret) IsZero() bool { return s.text == "" }
+func (s Secret) IsZero() bool { return s.text == nil }
 
 // String hides the text.
 func (s Secret) String() string { return redacted }
@@ -27,7 +40,7 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // UnmarshalText reads the text from configuration.
 func (s *Secret) UnmarshalText(b []byte) error {
-	s.text = string(b)
+	*s = NewSecret(string(b))
 	return nil
 }
 
