@@ -109,6 +109,7 @@ func TestErrorTable(t *testing.T) {
 		"empty 401":          {"advanced", says(401, ""), market.KindAuth, ""},
 		"empty 403, signed":  {"advanced", says(403, ""), market.KindAuth, ""},
 		"text 403, signed":   {"advanced", plain(403, "Forbidden"), market.KindAuth, ""},
+		"clock, no key":      {"book", says(401, `{"message":"request timestamp expired"}`), market.KindAuth, ""},
 		"401 without a key":  {"book", plain(401, "Unauthorized"), market.KindAuth, ""},
 		"text 404":           {"book", plain(404, "404 page not found"), market.KindUnavailable, ""},
 		"page 404":           {"book", html(404, "<html>"), market.KindUnavailable, ""},
@@ -298,7 +299,7 @@ func TestFreshToken(t *testing.T) {
 // TestErrors_sayNothingSecret: words of a keyless answer may be repeated without addresses and keys, those of a signed
 // one only if we know them by heart.
 func TestErrors_sayNothingSecret(t *testing.T) {
-	leaks := `Invalid API Key: EXAMPLEKEY of 203.0.113.9 (2001:db8::1) a0b1c2d3e4f5a6b7c8 see https://x.example/?a=1 me@x.example9 short`
+	leaks := `Invalid API Key: EXAMPLEKEY of 203.0.113.9 (2001:db8::1) a0b1c2d3e4f5a6b7c8 EXAMPLEKEYWITHOUTANYDIGITINIT see https://x.example/?a=1 me@x.example9 short`
 	for _, status := range []int{200, 400, 401, 403, 429, 500, 503} {
 		e, _ := ask(t, "advanced", says(status, `{"error":"`+exampleKeyID+`","message":"`+leaks+`"}`))
 		for _, secret := range []string{"EXAMPLEKEY", "203.0", "2001", "a0b1", "x.example", "short", "00000000"} {
@@ -308,7 +309,7 @@ func TestErrors_sayNothingSecret(t *testing.T) {
 		}
 	}
 	e, _ := ask(t, "book", says(400, `{"error":"FAILED_PRECONDITION","message":"`+leaks+`"}`))
-	for _, secret := range []string{"203.0", "2001", "a0b1", "x.example"} {
+	for _, secret := range []string{"203.0", "2001", "a0b1", "x.example", "WITHOUTANYDIGIT"} {
 		if strings.Contains(e.Error(), secret) {
 			t.Errorf("%v shows %s", e, secret)
 		}

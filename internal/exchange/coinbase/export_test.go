@@ -22,11 +22,36 @@ func Token(c market.Credential, method, hostAndPath, nonce string, at time.Time)
 // What tests reach into: pure functions over outside bytes.
 var (
 	HMACSignature = hmacSignature
+	SignHMAC      = hmacSigner
 	DecodeBook    = func(b []byte, hint int) (bids, asks []market.Level, err error) {
 		r, err := decodeBook(b, hint)
 		return r.bids, r.asks, err
 	}
-	DecodePortfolio = decodePortfolio
-	DecodeProfile   = decodeProfile
-	Quote           = quote
+	DecodeProfile = decodeProfile
+	Quote         = quote
 )
+
+// SumPortfolio is what one page of accounts of Advanced Trade comes to.
+func SumPortfolio(b []byte) ([]market.Balance, error) {
+	p, err := decodePortfolio(b)
+	return summed(err, func(t *tally) error { return t.addPortfolio(p.Accounts) })
+}
+
+// SumProfile is what the accounts of an Exchange profile come to.
+func SumProfile(b []byte) ([]market.Balance, error) {
+	rows, err := decodeProfile(b)
+	return summed(err, func(t *tally) error { return t.addProfile(rows) })
+}
+
+func summed(err error, add func(*tally) error) ([]market.Balance, error) {
+	t := newTally()
+	if err == nil {
+		err = add(t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out market.Balances
+	t.into(&out)
+	return out.Rows, nil
+}

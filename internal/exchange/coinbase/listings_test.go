@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -132,7 +133,8 @@ func TestListings_pages(t *testing.T) {
 		if err != nil || len(all) != 3 {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
-		if got := f.last().URL.Query(); f.asked(productsPath) != 2 || got.Get("product_type") != "SPOT" || got.Get("offset") == "" {
+		sent := strconv.Itoa(strings.Count(pages[0].body, `"SPOT"`))
+		if got := f.last().URL.Query(); f.asked(productsPath) != 2 || got.Get("product_type") != "SPOT" || got.Get("offset") != sent {
 			t.Errorf("%s: asked %d times, last with %v", name, f.asked(productsPath), got)
 		}
 	}

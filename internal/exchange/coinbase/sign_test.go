@@ -78,6 +78,24 @@ func TestHMAC_knownVectors(t *testing.T) {
 	}
 }
 
+// TestHMAC_signsTheQuery: it is part of the path that is signed.
+func TestHMAC_signsTheQuery(t *testing.T) {
+	secret, err := base64.StdEncoding.DecodeString(exampleExchange)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequest(http.MethodGet, "https://api.exchange.coinbase.com/orders?limit=100&product_id=BTC-USD", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := coinbase.SignHMAC("EXAMPLEKEY", "a-passphrase", secret)(r, vectorTime); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Header.Get("CB-ACCESS-SIGN"); got != "dk6wG5FA4UCwaO1569pMyFk7fgfaZkorf5PyvZusSgY=" {
+		t.Errorf("signature %s", got)
+	}
+}
+
 // TestToken_ofARequest reads the token that a request carries with an implementation that is not ours.
 func TestToken_ofARequest(t *testing.T) {
 	for name, c := range map[string]market.Credential{"ES256": advancedKey(), "EdDSA": ed25519Key()} {

@@ -146,6 +146,19 @@ func cachedBook(t *testing.T) {
 	})
 }
 
+// TestRestricted_clock: hosts of Exchange serve us nothing but its accounts, so a 451 to their keyless /time shuts no book.
+func TestRestricted_clock(t *testing.T) {
+	v, f := newVenue(t)
+	f.on("/time", says(451, ""))
+	if _, err := newAccount(t, v, exchangeKey()).Balances(t.Context(), market.WalletTrading); err != nil {
+		t.Fatal(err)
+	}
+	want := market.Scope{Kind: market.ScopePublic, Name: "exchange"}
+	if e := f.observed[0].Err; e == nil || e.Kind != market.KindRestricted || e.Refusal == nil || e.Refusal.Scope != want {
+		t.Errorf("the door was told %v", e)
+	}
+}
+
 func TestNew_refusesBadConfiguration(t *testing.T) {
 	door := &fakeCoinbase{t: t, script: make(map[string][]answer)}
 	for name, cfg := range map[string]exchange.Config{
