@@ -31,7 +31,10 @@ type note struct {
 }
 
 func (n *note) fail(p *problem, err error) {
-	n.code, n.err = p.Code, err
+	n.code = p.Code
+	if _, ours := err.(*requestError); !ours { //nolint:errorlint // made here and never wrapped
+		n.err = err // a refusal of ours repeats what the caller wrote, which is not for the log; its code says it all
+	}
 	if n.kind == market.KindNone {
 		n.kind = p.kind
 	}

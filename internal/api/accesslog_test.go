@@ -118,6 +118,9 @@ func TestLog_holdsNoSecretAtDebugLevel(t *testing.T) {
 		r.get("/v1/exchanges/binance/balance?account=private-name&api_key="+key, "X-API-Key", key)
 		r.get("/v1/exchanges/binance/balance?wallet=private-name", "X-API-Key", key)
 		r.get("/v1/exchanges/binance/orderbook?symbol=BTC/USDT&key="+key, "X-API-Key", key)
+		r.get("/v1/exchanges/binance/orderbook?"+key+"=1", "X-API-Key", secret)
+		r.get("/v1/exchanges/" + key + "/orderbook?symbol=BTC/USDT")
+		r.get("/v1/price?symbol=BTC/USDT&exchanges=" + key)
 		r.get("/v1/"+key, "Cookie", key, "X-Request-Id", "id-"+key[:8])
 	}
 	r.accounts.err = &market.Error{Exchange: "binance", Op: market.OpBalances, Kind: market.KindAuth, Err: errors.New("no such key")}

@@ -13,7 +13,7 @@ import (
 func (s *Server) balance(ctx context.Context, c *call, r *http.Request, q *query) error {
 	var ask gateway.BalanceQuery
 	var err error
-	if ask.Exchange, err = c.exchange(r); err != nil {
+	if ask.Exchange, err = s.exchange(c, r); err != nil {
 		return err
 	}
 	if ask.Account, err = q.account(); err != nil {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"net/http"
 
+	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
 
 // markets answers GET /v1/exchanges/{exchange}/markets.
 func (s *Server) markets(ctx context.Context, c *call, r *http.Request, _ *query) error {
-	exchange, err := c.exchange(r)
+	exchange, err := s.exchange(c, r)
 	if err != nil {
 		return err
 	}
@@ -29,7 +30,7 @@ func (s *Server) markets(ctx context.Context, c *call, r *http.Request, _ *query
 	}
 	d.close(']')
 	d.close('}')
-	s.fresh(c, &m.Freshness)
+	s.fresh(c, &m.Freshness, gateway.DefaultPolicy().Listings.FreshFor)
 	s.sendPacked(c, r, http.StatusOK)
 	return nil
 }

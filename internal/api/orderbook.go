@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -16,7 +18,7 @@ import (
 func (s *Server) orderBook(ctx context.Context, c *call, r *http.Request, q *query) error {
 	var ask gateway.BookQuery
 	var err error
-	if ask.Exchange, err = c.exchange(r); err != nil {
+	if ask.Exchange, err = s.exchange(c, r); err != nil {
 		return err
 	}
 	if ask.Pair, err = q.pair(); err != nil {
@@ -37,26 +39,35 @@ func (s *Server) orderBook(ctx context.Context, c *call, r *http.Request, q *que
 		return err
 	}
 	appendBook(&c.doc, b)
-	s.fresh(c, &b.Freshness)
+	s.fresh(c, &b.Freshness, s.cfg.FreshFor)
 	c.send(http.StatusOK, jsonType)
 	return nil
 }
 
-// exchange reads the exchange of the path. A name that no configuration can hold never gets further.
-func (c *call) exchange(r *http.Request) (market.ExchangeID, error) {
-	name := chi.URLParam(r, "exchange")
-	if !plainName(name) {
-		return "", &requestError{code: Code(gateway.CodeExchangeUnknown), detail: "The path holds no name of an exchange; GET /v1/exchanges lists them."}
+// exchange reads the exchange of the path. A name that is not enabled gets no further, also not into the log.
+func (s *Server) exchange(c *call, r *http.Request) (market.ExchangeID, error) {
+	id := market.ExchangeID(chi.URLParam(r, "exchange"))
+	if !slices.Contains(s.exchangeIDs, id) {
+		return "", s.unknownExchange("")
 	}
-	c.note.exchange = market.ExchangeID(name)
-	return c.note.exchange, nil
+	c.note.exchange = id
+	return id, nil
+}
+
+func (s *Server) unknownExchange(parameter string) error {
+	names := make([]string, len(s.exchangeIDs))
+	for i, id := range s.exchangeIDs {
+		names[i] = string(id)
+	}
+	return &requestError{code: Code(gateway.CodeExchangeUnknown), parameter: parameter, allowed: names,
+		detail: strings.TrimSpace(parameter+" names no exchange that is enabled here.") + " Enabled: " + strings.Join(names, ", ") + "."}
 }
 
 // fresh says in headers and in the log how far an answer can be trusted.
-func (s *Server) fresh(c *call, f *gateway.Freshness) {
+func (s *Server) fresh(c *call, f *gateway.Freshness, freshFor time.Duration) {
 	c.note.fresh(f)
 	c.header("Age", strconv.FormatInt(seconds(f.Age), 10))
-	c.header("Cache-Status", cacheStatus(f, s.cfg.FreshFor))
+	c.header("Cache-Status", cacheStatus(f, freshFor))
 }
 
 // cacheStatus is RFC 9211. The ttl of a stale answer is negative, and only then: a book that its stream vouches for is

@@ -74,7 +74,7 @@ func (s *Server) price(ctx context.Context, c *call, r *http.Request, q *query) 
 	if err != nil {
 		return err
 	}
-	order, err := q.exchanges()
+	order, err := s.order(q)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Server) price(ctx context.Context, c *call, r *http.Request, q *query) 
 	appendFreshness(d, &p.Book.Freshness)
 	s.appendVenues(d, "passed", r, p.Passed)
 	d.close('}')
-	s.fresh(c, &p.Book.Freshness)
+	s.fresh(c, &p.Book.Freshness, s.cfg.FreshFor)
 	c.send(http.StatusOK, jsonType)
 	return nil
 }

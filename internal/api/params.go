@@ -149,8 +149,8 @@ func (q *query) pairs() ([]market.Pair, error) {
 	return pairs, nil
 }
 
-// exchanges reads the optional parameter `exchanges`; nil means all in their configured order.
-func (q *query) exchanges() ([]market.ExchangeID, error) {
+// order reads the optional parameter `exchanges`; nil means all in their configured order.
+func (s *Server) order(q *query) ([]market.ExchangeID, error) {
 	v, ok := q.get("exchanges")
 	if !ok {
 		return nil, nil
@@ -160,14 +160,15 @@ func (q *query) exchanges() ([]market.ExchangeID, error) {
 		return nil, err
 	}
 	ids := make([]market.ExchangeID, 0, len(parts))
-	for _, s := range parts {
-		if !plainName(s) {
-			return nil, invalid("exchanges", fmt.Sprintf("has %q, which cannot be the name of an exchange", clip(s)), nil)
+	for _, name := range parts {
+		id := market.ExchangeID(name)
+		if !slices.Contains(s.exchangeIDs, id) {
+			return nil, s.unknownExchange("exchanges")
 		}
-		if slices.Contains(ids, market.ExchangeID(s)) {
-			return nil, invalid("exchanges", "names "+s+" more than once", nil)
+		if slices.Contains(ids, id) {
+			return nil, invalid("exchanges", "names "+name+" more than once", nil)
 		}
-		ids = append(ids, market.ExchangeID(s))
+		ids = append(ids, id)
 	}
 	return ids, nil
 }

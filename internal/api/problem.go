@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -47,7 +48,9 @@ func (s *Server) problemOf(r *http.Request, err error) (p problem, ok bool) {
 	if e, is := errors.AsType[*requestError](err); is {
 		p = s.problem(e.code)
 		p.detail, p.parameter, p.allowed, p.exchange = e.detail, e.parameter, e.allowed, e.exchange
-		p.wait(time.Second)
+		if p.retryable {
+			p.retryAfter = 1 // our own bounds pass within moments
+		}
 		return p, true
 	}
 	if e, is := errors.AsType[*gateway.Error](err); is {
@@ -58,13 +61,18 @@ func (s *Server) problemOf(r *http.Request, err error) (p problem, ok bool) {
 		case s.base.Err() != nil:
 			err = &requestError{code: CodeShuttingDown, detail: s.catalogue[CodeShuttingDown].Meaning}
 			return s.problemOf(r, err)
-		case r.Context().Err() != nil:
+		case s.left(r):
 			return problem{}, false
 		}
 		// Somebody else's call was cancelled and ours with it, but our caller still waits.
 		return s.exchangeProblem(&market.Error{Kind: market.KindUnavailable, Err: err}), true
 	}
 	return s.exchangeProblem(err), true
+}
+
+// left tells whether the caller went away: its request ended, and not because we are stopping or its time was over.
+func (s *Server) left(r *http.Request) bool {
+	return errors.Is(r.Context().Err(), context.Canceled) && s.base.Err() == nil
 }
 
 func (s *Server) problem(c Code) problem {
@@ -209,10 +217,13 @@ func (s *Server) circuitState(exchange market.ExchangeID, class market.Class) ma
 // fail answers with the problem that err is.
 func (s *Server) fail(c *call, r *http.Request, err error) {
 	p, ok := s.problemOf(r, err)
-	if !ok {
+	if !ok || s.left(r) {
 		c.note.kind, c.note.err = market.KindCanceled, err
 		c.status, c.abort = statusClientClosed, true // nothing is written: an empty answer could be taken for a good one
 		return
+	}
+	if p.kind != market.KindNone && p.exchange == "" {
+		p.exchange = c.note.exchange // an error that nobody classified does not know
 	}
 	c.note.fail(&p, err)
 	s.metrics.problems[p.Code].Inc()

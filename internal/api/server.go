@@ -8,15 +8,16 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"exchange-gateway/internal/market"
 )
 
 // Limits of a connection. A header of more than maxHeader is refused with a problem; net/http cuts off what is so large
 // that it is not even parsed.
 const (
 	readHeaderTimeout = 5 * time.Second   // a header trickles in for no longer: slow-loris
-	readTimeout       = 10 * time.Second  // for a body that nobody reads
 	idleTimeout       = 120 * time.Second // longer than the 60 s after which common clients and proxies hang up first
-	writeSlack        = 5 * time.Second   // beyond the request's deadline, to write its answer
+	slack             = 5 * time.Second   // beyond the request's deadline, to write its answer
 	maxHeaderParsed   = 64 << 10
 	maxHeader         = 16 << 10
 	maxURI            = 8 << 10
@@ -25,21 +26,22 @@ const (
 
 // Server answers requests. It opens no listener and starts no goroutine.
 type Server struct {
-	cfg       Config
-	log       *slog.Logger
-	catalogue map[Code]*Entry
-	metrics   *metrics
-	access    *accessLog
-	ids       *requestIDs
-	calls     callPool
-	packers   packers
-	inFlight  inFlight
-	draining  atomic.Bool
-	base      context.Context //nolint:containedctx // the life of the server, which ends requests that outlast a drain
-	stop      context.CancelFunc
-	errorsDoc []byte
-	public    http.Handler
-	admin     http.Handler
+	cfg         Config
+	log         *slog.Logger
+	catalogue   map[Code]*Entry
+	metrics     *metrics
+	access      *accessLog
+	ids         *requestIDs
+	calls       callPool
+	packers     packers
+	inFlight    inFlight
+	draining    atomic.Bool
+	base        context.Context //nolint:containedctx // the life of the server, which ends requests that outlast a drain
+	stop        context.CancelFunc
+	errorsDoc   []byte
+	exchangeIDs []market.ExchangeID // those that are enabled, in their configured order
+	public      http.Handler
+	admin       http.Handler
 }
 
 // New makes a server of valid configuration. It does no I/O.
@@ -56,6 +58,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s.errorsDoc = errorsDoc()
+	s.exchangeIDs = cfg.Books.Exchanges()
 	s.public, s.admin = s.front(s.publicRoutes()), s.front(s.adminRoutes())
 	return s, nil
 }
@@ -77,12 +80,14 @@ func (s *Server) HTTPServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      s.cfg.Deadline + writeSlack,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderParsed,
-		BaseContext:       func(net.Listener) context.Context { return s.base },
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // broken connections of callers
+		// For a body that nobody reads. net/http watches for callers that hang up by reading on, and takes the end of this
+		// time for one, so it has to outlast the request.
+		ReadTimeout:    s.cfg.Deadline + slack,
+		WriteTimeout:   s.cfg.Deadline + slack,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeaderParsed,
+		BaseContext:    func(net.Listener) context.Context { return s.base },
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // broken connections of callers
 	}
 }
 

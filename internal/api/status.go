@@ -14,7 +14,7 @@ func (s *Server) exchanges(_ context.Context, c *call, r *http.Request, _ *query
 	d := &c.doc
 	d.open('{')
 	d.array("exchanges")
-	for _, id := range s.cfg.Books.Exchanges() {
+	for _, id := range s.exchangeIDs {
 		d.open('{')
 		d.str("exchange", string(id))
 		d.object("has")
@@ -54,7 +54,7 @@ func (s *Server) wallets(exchange market.ExchangeID) []string {
 
 // status answers GET /v1/exchanges/{exchange}/status.
 func (s *Server) status(ctx context.Context, c *call, r *http.Request, _ *query) error {
-	exchange, err := c.exchange(r)
+	exchange, err := s.exchange(c, r)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 func (s *Server) ticker(ctx context.Context, c *call, r *http.Request, q *query) error {
 	var ask gateway.BookQuery
 	var err error
-	if ask.Exchange, err = c.exchange(r); err != nil {
+	if ask.Exchange, err = s.exchange(c, r); err != nil {
 		return err
 	}
 	if ask.Pair, err = q.pair(); err != nil {
@@ -31,7 +31,7 @@ func (s *Server) ticker(ctx context.Context, c *call, r *http.Request, q *query)
 		return err
 	}
 	appendTicker(&c.doc, t)
-	s.fresh(c, &t.Freshness)
+	s.fresh(c, &t.Freshness, s.cfg.FreshFor)
 	c.send(http.StatusOK, jsonType)
 	return nil
 }
@@ -41,7 +41,7 @@ const tickerDepth = 1
 
 // tickers answers GET /v1/exchanges/{exchange}/tickers: each symbol its ticker or its problem, in the order asked.
 func (s *Server) tickers(ctx context.Context, c *call, r *http.Request, q *query) error {
-	exchange, err := c.exchange(r)
+	exchange, err := s.exchange(c, r)
 	if err != nil {
 		return err
 	}
