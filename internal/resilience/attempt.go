@@ -61,10 +61,18 @@ func (a *attempt) draw(costs []market.Charge) []market.Charge {
 	return missing
 }
 
+// passed takes note that a request was sent.
 func (a *attempt) passed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent = true
+}
+
+// seen tells whether a request was sent, and whether a symbol's gate found no room.
+func (a *attempt) seen() (sent, full bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sent, a.full
 }
 
 // refuse closes the gate that an answer asks for, once per answer, whether it is seen first by the door or at the end of

@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"fmt"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -30,15 +31,22 @@ type budget struct {
 	blocked  bool // by a call that waits for it, within one pass of the ledger
 }
 
+// newBudget makes a budget. A limit without capacity or window is a mistake in the adapter and panics at start-up.
 func newBudget(l market.Limit, share float64) *budget {
-	b := &budget{limit: l, share: max(int(float64(l.Capacity)*share), 1), meter: newMeter(l.Window, l.Aligned)}
+	if l.Capacity <= 0 || l.Window <= 0 {
+		panic(fmt.Sprintf("resilience: rate limit %q: %d units in %v", l.ID, l.Capacity, l.Window))
+	}
+	b := &budget{limit: l, share: part(l.Capacity, share), meter: newMeter(l.Window, l.Aligned)}
 	if l.Burst > 0 {
-		burst := min(max(int(float64(l.Burst)*share), 1), b.share)
+		burst := min(part(l.Burst, share), b.share)
 		b.pace = int64(l.Window) / int64(b.share)
 		b.slack = b.pace * int64(burst-1)
 	}
 	return b
 }
+
+// part is a share of whole units, at least one. The little that is added makes 0.7 of 10 seven, not six.
+func part(units int, share float64) int { return max(int(float64(units)*share+1e-6), 1) }
 
 // allowance is what may be spent in a window as things stand.
 func (b *budget) allowance() int {

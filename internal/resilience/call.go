@@ -209,7 +209,8 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 	if notSent(err) {
 		// The door refused a request of this attempt: that says nothing about the exchange.
 		p.settle(now, market.EffectIgnored, market.KindNone)
-		return x.failure(s.call, s.circuit, e, err, market.KindOf(err), now), a.sent
+		sent, _ := a.seen()
+		return x.failure(s.call, s.circuit, e, err, market.KindOf(err), now), sent
 	}
 	kind := kindOf(a, e, err)
 	var written <-chan struct{}

@@ -37,20 +37,22 @@ type gate struct {
 }
 
 // refused takes note of one refusal, and tells whether the gate closed or its end moved. A gate only ever extends. An
-// answer to a request that was sent before it closed is part of the same refusal: it may know of a later end, but it is
-// no second offence, so 50 calls in flight do not make 2 s into 30.
+// answer to a request that was sent before it opened again is part of the same refusal: it may know of a later end, but
+// it is no second offence, so 50 calls in flight do not make 2 s into 30.
 func (g *gate) refused(r *market.Refusal, kind market.Kind, ends, sent, now int64) bool {
 	g.strikes++
 	if g.strikes < r.After {
 		return false
 	}
-	again := g.step == 0 || sent > g.closedAt
+	again := g.step == 0 || sent >= g.until
 	var until int64
 	switch {
 	case !r.NotBefore.IsZero():
 		until = min(max(ends, now+int64(minHold)), now+int64(clampOf(r)))
 	case again:
 		until = now + int64(grown(r, g.step))
+	case now >= g.until: // it took so long that the gate has opened since: the same hold once more
+		until = now + int64(grown(r, g.step-1))
 	}
 	if again {
 		g.step++
@@ -58,7 +60,7 @@ func (g *gate) refused(r *market.Refusal, kind market.Kind, ends, sent, now int6
 	if until <= g.until {
 		return false
 	}
-	if now >= g.until || g.closedAt == 0 {
+	if now >= g.until {
 		g.closedAt = now
 	}
 	g.kind, g.until = kind, until

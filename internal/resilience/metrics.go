@@ -76,12 +76,12 @@ type classMetrics struct {
 func refusing(k market.Kind) bool {
 	switch k {
 	case market.KindAuth, market.KindRestricted, market.KindRateLimited, market.KindBanned, market.KindMalformed,
-		market.KindSuspect, market.KindCanceled, market.KindInternal, market.KindMaintenance:
+		market.KindSuspect, market.KindCanceled, market.KindTimeout, market.KindInternal, market.KindMaintenance:
 		return true
 	case market.KindCircuitOpen, market.KindIsolated, market.KindWithheld, market.KindOverloaded:
 		return true
 	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
-		market.KindTimeout, market.KindUnavailable, market.KindNotSupported:
+		market.KindUnavailable, market.KindNotSupported:
 		return false
 	}
 	return false

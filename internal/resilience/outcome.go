@@ -50,7 +50,7 @@ func (x *exchange) effectOf(a *attempt, e *market.Error, kind market.Kind, slow 
 	case market.KindMalformed, market.KindSuspect:
 		// One broken book is that book's trouble; two are the exchange's.
 		if e != nil && e.Refusal != nil && e.Refusal.Scope.Kind == market.ScopeSymbol {
-			if a.full || x.gates.badSymbols(now) >= 2 {
+			if _, full := a.seen(); full || x.gates.badSymbols(now) >= 2 {
 				return market.EffectFailure
 			}
 			return market.EffectIgnored

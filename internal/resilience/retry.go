@@ -88,13 +88,12 @@ func (r *retry) pause(x *exchange, call *market.Call, e *market.Error, now int64
 			return 0, false
 		}
 		r.used[rule] = true
-		return x.backoff(r.attempts), true
+		return max(x.backoff(r.attempts), x.atGate(call, now)), true
 	case market.RetryBackoff:
 		return x.backoff(r.attempts), true
 	case market.RetryAtGate:
-		if _, wait := x.gates.refuses(call.Scopes, now); wait > 0 {
-			// A tenth of jitter: whoever waited for the same gate does not start in the same nanosecond.
-			return wait + time.Duration(below(x.env.random(), uint64(wait)/10+1)), true
+		if wait := x.atGate(call, now); wait > 0 {
+			return wait, true
 		}
 		return max(x.backoff(r.attempts), e.RetryAfter), true
 	case market.RetryResync:
@@ -108,6 +107,16 @@ func (r *retry) pause(x *exchange, call *market.Call, e *market.Error, now int64
 		return 0, e.Refusal == nil
 	}
 	return 0, false
+}
+
+// atGate is how long until the call's gates are open, zero if they are. A tenth of jitter: whoever waited for the same
+// gate does not start in the same nanosecond.
+func (x *exchange) atGate(call *market.Call, now int64) time.Duration {
+	_, wait := x.gates.refuses(call.Scopes, now)
+	if wait <= 0 {
+		return 0
+	}
+	return wait + time.Duration(below(x.env.random(), uint64(wait)/10+1))
 }
 
 // backoff is full jitter: anything up to 100, 200, 400 ms.
