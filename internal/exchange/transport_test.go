@@ -195,12 +195,10 @@ func TestClient_overSockets(t *testing.T) {
 			z := gzip.NewWriter(w)
 			_, _ = io.WriteString(z, "ok")
 			_ = z.Close()
-		case "/bomb": // 20 kB on the wire, 20 MB unpacked
+		case "/bomb": // 3 kB on the wire, 3 MB unpacked
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
-			for range 20 {
-				_, _ = z.Write(make([]byte, mib))
-			}
+			_, _ = z.Write(make([]byte, 3*mib))
 			_ = z.Close()
 		case "/moved":
 			http.Redirect(w, r, "/good", http.StatusFound)
@@ -227,7 +225,7 @@ func TestClient_overSockets(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			defer cancel()
-			r := exchange.Request{Call: call, Hosts: exchange.NewHosts([]string{server.URL}), Path: path}
+			r := exchange.Request{Call: call, Hosts: exchange.NewHosts([]string{server.URL}), Path: path, MaxBody: mib}
 			err := client.Do(ctx, r, func(res *exchange.Response) *market.Error {
 				if res.Status == http.StatusOK && string(res.Body) != "ok" {
 					t.Errorf("body %.40q", res.Body)

@@ -48,6 +48,9 @@ func (a *account) Plan(market.Wallet) market.Call {
 // default; a larger one does not help a clock that is ahead.
 const receiveWindow = "5000"
 
+// maxAccountBody bounds an account: a row is some 70 bytes, and Binance lists under a thousand assets.
+const maxAccountBody = 1 << 20
+
 // Balances asks for the spot wallet.
 func (a *account) Balances(ctx context.Context, w market.Wallet) (*market.Balances, error) {
 	if w != market.WalletTrading {
@@ -61,7 +64,7 @@ func (a *account) Balances(ctx context.Context, w market.Wallet) (*market.Balanc
 	}
 	request := exchange.Request{
 		Call: a.Plan(w), Hosts: a.api.hosts, Path: "/api/v3/account", Sign: a.complete,
-		Query: "omitZeroBalances=true&recvWindow=" + receiveWindow,
+		Query: "omitZeroBalances=true&recvWindow=" + receiveWindow, MaxBody: maxAccountBody,
 	}
 	var got *market.Balances
 	err := a.venue.get(ctx, request, gates{account: a.scope, restricted: a.api.restricted}, func(res *exchange.Response) (err error) {
