@@ -48,19 +48,19 @@ func (s *Server) orderBook(ctx context.Context, c *call, r *http.Request, q *que
 func (s *Server) exchange(c *call, r *http.Request) (market.ExchangeID, error) {
 	id := market.ExchangeID(chi.URLParam(r, "exchange"))
 	if !slices.Contains(s.exchangeIDs, id) {
-		return "", s.unknownExchange("")
+		return "", s.unknownExchange("The path", "")
 	}
 	c.note.exchange = id
 	return id, nil
 }
 
-func (s *Server) unknownExchange(parameter string) error {
+func (s *Server) unknownExchange(where, parameter string) error {
 	names := make([]string, len(s.exchangeIDs))
 	for i, id := range s.exchangeIDs {
 		names[i] = string(id)
 	}
 	return &requestError{code: Code(gateway.CodeExchangeUnknown), parameter: parameter, allowed: names,
-		detail: strings.TrimSpace(parameter+" names no exchange that is enabled here.") + " Enabled: " + strings.Join(names, ", ") + "."}
+		detail: where + " names an exchange that is not enabled here. Enabled: " + strings.Join(names, ", ") + "."}
 }
 
 // fresh says in headers and in the log how far an answer can be trusted.

@@ -163,7 +163,7 @@ func (s *Server) order(q *query) ([]market.ExchangeID, error) {
 	for _, name := range parts {
 		id := market.ExchangeID(name)
 		if !slices.Contains(s.exchangeIDs, id) {
-			return nil, s.unknownExchange("exchanges")
+			return nil, s.unknownExchange("exchanges", "exchanges")
 		}
 		if slices.Contains(ids, id) {
 			return nil, invalid("exchanges", "names "+name+" more than once", nil)

@@ -175,16 +175,26 @@ func TestProblem_namesEachVenue(t *testing.T) {
 }
 
 func TestCanceled_isLoggedAndNotAnswered(t *testing.T) {
+	gone := &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindCanceled, Err: context.Canceled}
+	for name, err := range map[string]error{
+		"canceled": gone, "bare": context.Canceled, "wrapped": &gateway.Error{Code: gateway.CodeBookTooStale, Exchange: "okx", Err: gone},
+		"timeout": &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindTimeout},
+	} {
+		t.Run(name, func(t *testing.T) { callerLeaves(t, err) })
+	}
+}
+
+func callerLeaves(t *testing.T, err error) {
 	r := newRig(t)
 	ctx, leave := context.WithCancel(t.Context())
 	r.books.book = func(ctx context.Context, _ gateway.BookQuery) (*gateway.Book, error) {
 		leave()
 		<-ctx.Done()
-		return nil, &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindCanceled, Err: ctx.Err()}
+		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, bookURL, nil)
-	if err != nil {
-		t.Fatal(err)
+	req, reqErr := http.NewRequestWithContext(ctx, http.MethodGet, bookURL, nil)
+	if reqErr != nil {
+		t.Fatal(reqErr)
 	}
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler {
