@@ -56,6 +56,7 @@ type accessLog struct {
 
 	mu      sync.Mutex
 	repeats map[repeatKey]repeat
+	swept   time.Time // when those whose time is over were last forgotten
 }
 
 // repeatKey tells which lines say the same. The zero pair and exchange stand for all of them.
@@ -84,7 +85,11 @@ func (l *accessLog) write(c *call, r *http.Request, now time.Time) {
 		}
 		return
 	}
-	omitted, ok := l.admit(repeatKey{route: c.route, exchange: c.note.exchange, pair: c.note.pair, code: c.note.code}, now)
+	k := repeatKey{route: c.route, exchange: c.note.exchange, code: c.note.code}
+	if c.note.stale || c.status >= http.StatusInternalServerError {
+		k.pair = c.note.pair // the pairs of a caller's mistakes are made up, and a line for each would be its to write
+	}
+	omitted, ok := l.admit(k, now)
 	if ok {
 		l.line(l.level(c, now), c, r, now, slog.Int("omitted", omitted))
 	}
@@ -113,7 +118,9 @@ func (l *accessLog) admit(k repeatKey, now time.Time) (omitted int, ok bool) {
 	defer l.mu.Unlock()
 	was, known := l.repeats[k]
 	if !known && len(l.repeats) >= maxRepeats {
-		l.forget(now)
+		if now.Sub(l.swept) >= time.Second { // a look at all of them, so not for every request
+			l.forget(now)
+		}
 		if len(l.repeats) >= maxRepeats {
 			k.exchange, k.pair = "", market.Pair{}
 			was = l.repeats[k]
@@ -129,6 +136,7 @@ func (l *accessLog) admit(k repeatKey, now time.Time) (omitted int, ok bool) {
 }
 
 func (l *accessLog) forget(now time.Time) {
+	l.swept = now
 	for k, v := range l.repeats {
 		if !now.Before(v.until) {
 			delete(l.repeats, k)

@@ -90,14 +90,22 @@ func TestAccessLog_anOutageOfHalfAnHour(t *testing.T) {
 func TestAccessLog_callersCannotFillMemoryOrDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
+		kind := market.KindUnknownSymbol
 		r.books.book = func(_ context.Context, q gateway.BookQuery) (*gateway.Book, error) {
-			return nil, &market.Error{Exchange: q.Exchange, Op: market.OpOrderBook, Kind: market.KindUnknownSymbol}
+			return nil, &market.Error{Exchange: q.Exchange, Op: market.OpOrderBook, Kind: kind}
 		}
-		for i := range 5000 {
+		for i := range 500 {
 			r.get(fmt.Sprintf("/v1/exchanges/okx/orderbook?symbol=X%d/USDT", i))
 		}
-		if n := lines(r.log.String(), "msg=request"); n > 1025 {
-			t.Errorf("%d lines for 5,000 made-up symbols in a moment, want at most 1,024 and one for the rest", n)
+		if n := lines(r.log.String(), "msg=request"); n != 1 {
+			t.Errorf("%d lines for 500 made-up symbols in a moment, want 1", n)
+		}
+		kind = market.KindUnavailable
+		for i := range 3000 {
+			r.get(fmt.Sprintf("/v1/exchanges/okx/orderbook?symbol=X%d/USDT", i))
+		}
+		if n := lines(r.log.String(), "msg=request"); n < 1000 || n > 1025 {
+			t.Errorf("%d lines for 3,000 books in a moment, want about 1,024 and one for the rest", n)
 		}
 		time.Sleep(61 * time.Second) // fake clock: all may be said again, and what was is forgotten
 		before := lines(r.log.String(), "msg=request")

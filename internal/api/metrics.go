@@ -33,7 +33,7 @@ func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64
 			Name: "gateway_http_requests_in_flight", Help: "Requests being answered now.",
 		}, func() float64 { return float64(inFlight()) }),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_http_panics_total", Help: "Panics of handlers, each answered as an internal error.",
+			Name: "gateway_panics_total", Help: "Panics of handlers, each answered as an internal error.",
 		}),
 		gets:     make(map[Route]map[int]prometheus.Counter),
 		duration: make(map[Route]prometheus.Observer),
@@ -43,7 +43,7 @@ func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64
 		Name: "gateway_http_request_duration_seconds", Help: "Time from the request's header to the end of its answer.", Buckets: durationBuckets,
 	}, []string{"route"})
 	problems := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "gateway_http_problems_total", Help: "Problems answered, by code.",
+		Name: "gateway_problems_total", Help: "Problems answered, by code.",
 	}, []string{"code"})
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "gateway_build_info", Help: "Always 1; the labels say what is running.",

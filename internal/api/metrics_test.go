@@ -51,7 +51,7 @@ func pairsOf(labels []string) [][2]string {
 func TestMetrics_existFromTheStartAndLintClean(t *testing.T) {
 	r := newRig(t)
 	for _, e := range api.Catalogue() {
-		if got := metric(t, r.registry, "gateway_http_problems_total", "code", string(e.Code)); got != 0 {
+		if got := metric(t, r.registry, "gateway_problems_total", "code", string(e.Code)); got != 0 {
 			t.Errorf("problems of %s start at %v", e.Code, got)
 		}
 	}
@@ -85,7 +85,7 @@ func TestMetrics_countByRouteAndNeverByPath(t *testing.T) {
 	f("orderbook", "GET", "400", 1)
 	f("other", "GET", "404", 1)
 	f("other", "other", "405", 1)
-	if got := metric(t, r.registry, "gateway_http_problems_total", "code", "invalid_parameter"); got != 1 {
+	if got := metric(t, r.registry, "gateway_problems_total", "code", "invalid_parameter"); got != 1 {
 		t.Errorf("problems: %v", got)
 	}
 	if got := metric(t, r.registry, "gateway_http_requests_in_flight"); got != 0 {

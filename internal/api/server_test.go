@@ -179,7 +179,7 @@ func TestPanic_isContained(t *testing.T) {
 	if lines(log, "msg=\"handler panicked\"") != 1 || !strings.Contains(log, "TestPanic_isContained") || len(log) > 12<<10 {
 		t.Errorf("log of %d bytes: %s", len(log), log)
 	}
-	if n := metric(t, r.registry, "gateway_http_panics_total"); n != 5 {
+	if n := metric(t, r.registry, "gateway_panics_total"); n != 5 {
 		t.Errorf("counted %v", n)
 	}
 	if n := metric(t, r.registry, "gateway_http_requests_in_flight"); n != 0 {
