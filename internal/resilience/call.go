@@ -13,7 +13,7 @@ import (
 // call is one call of a port on its way through the guard.
 type call struct {
 	x        *exchange
-	call     *market.Call
+	plan     *market.Call
 	circuit  *circuit
 	lane     market.Lane
 	deadline int64
@@ -43,12 +43,12 @@ func askOn[T any](ctx context.Context, x *exchange, c market.Call, on *circuit, 
 	return v, nil
 }
 
-// run takes a call that the gates let pass just now through deadline, retry, gates, budget, permit and attempt timeout. The first of these is arithmetic:
-// every wait and every attempt below ends in time, so it needs no context of its own.
+// run takes a call that the gates let pass just now through deadline, retry, gates, budget, permit and attempt timeout.
+// The deadline is arithmetic: every wait and every attempt below ends before it, so it needs no context of its own.
 func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int64, public bool, do func(context.Context) error) error {
 	k := on.class
 	s := &call{
-		x: x, call: c, circuit: on, lane: market.LaneOf(ctx), public: public, do: do,
+		x: x, plan: c, circuit: on, lane: market.LaneOf(ctx), public: public, do: do,
 		deadline: now + int64(k.policy.Deadline),
 	}
 	if c.Class == market.ClassAccount {
@@ -95,7 +95,7 @@ func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error
 		return s.left(err), false
 	}
 	if !passed {
-		if e := x.turnsAway(s.call, s.circuit, now); e != nil {
+		if e := x.turnsAway(s.plan, s.circuit, now); e != nil {
 			return e, false
 		}
 	}
@@ -108,7 +108,7 @@ func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error
 	if wait > 0 {
 		a.release()
 		s.circuit.class.metrics.refuse(market.KindCircuitOpen)
-		return x.refusal(s.call, market.KindCircuitOpen, wait, errNotSent), false
+		return x.refusal(s.plan, market.KindCircuitOpen, wait, errNotSent), false
 	}
 	timeout := min(s.circuit.class.policy.Timeout, time.Duration(s.deadline-now))
 	if p.probe {
@@ -124,26 +124,20 @@ func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error
 func (s *call) left(err error) *market.Error {
 	kind := market.KindOf(err)
 	s.circuit.class.metrics.refuse(kind)
-	return s.x.refusal(s.call, kind, 0, err)
+	return s.x.refusal(s.plan, kind, 0, err)
 }
 
 // reserve takes the whole cost of the call from the budgets, and waits for it if need be: before the permit, so that a
 // wait is no failure, no slow call, and holds up no probe. After a wait the gates are asked again.
 func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *market.Error) {
-	if len(s.call.Charges) == 0 {
+	if len(s.plan.Charges) == 0 {
 		return now, nil
 	}
 	x := s.x
-	charges, known := x.ledger.charge(a.space[:0], s.call.Charges)
-	if !known {
-		s.circuit.class.metrics.refuse(market.KindInternal)
-		return now, x.refusal(s.call, market.KindInternal, 0, errUnknownLimit)
-	}
 	latest := s.deadline - s.leastAttempt()
-	w, wait, ok := x.ledger.take(now, latest, charges, s.lane)
-	if !ok {
-		s.circuit.class.metrics.refuse(market.KindOverloaded)
-		return now, x.refusal(s.call, market.KindOverloaded, wait, errNotSent)
+	charges, w, wait, err := x.ledger.take(now, latest, a.space[:0], s.plan.Charges, s.lane)
+	if err != nil {
+		return now, x.unpaid(s.plan, s.circuit.class, err, wait)
 	}
 	a.charges = charges
 	if w == nil {
@@ -158,14 +152,13 @@ func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *mark
 		if err := ctx.Err(); err != nil {
 			return now, s.left(err)
 		}
-		s.circuit.class.metrics.refuse(market.KindOverloaded)
-		return now, x.refusal(s.call, market.KindOverloaded, wait, errNotSent)
+		return now, x.unpaid(s.plan, s.circuit.class, errNotSent, wait)
 	}
 	if err := ctx.Err(); err != nil {
 		a.release()
 		return now, s.left(err)
 	}
-	if e := x.turnsAway(s.call, s.circuit, now); e != nil {
+	if e := x.turnsAway(s.plan, s.circuit, now); e != nil {
 		a.release()
 		return now, e
 	}
@@ -182,7 +175,7 @@ func (s *call) attempt(ctx context.Context, a *attempt, p permit, timeout time.D
 		if err == errVanished { //nolint:errorlint // our own sentinel, never wrapped
 			if r := recover(); r != nil {
 				s.x.guard.config.Logger.Error("adapter panicked", slog.String("exchange", string(s.x.id)),
-					slog.String("op", string(s.call.Op)), slog.String("stack", string(debug.Stack())))
+					slog.String("op", string(s.plan.Op)), slog.String("stack", string(debug.Stack())))
 			}
 			err = &market.Error{Kind: market.KindInternal, Err: errVanished}
 		}
@@ -200,7 +193,7 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 	now := x.env.clock.now()
 	a.release()
 	if err == nil {
-		x.gates.good(s.call.Scopes, p.began, now)
+		x.gates.good(s.plan.Scopes, p.began, now)
 		p.settle(now, market.EffectSuccess, market.KindNone)
 		s.count(market.KindNone, now-p.began)
 		return nil, true
@@ -210,7 +203,7 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 		// The door refused a request of this attempt: that says nothing about the exchange.
 		p.settle(now, market.EffectIgnored, market.KindNone)
 		sent, _ := a.seen()
-		return x.failure(s.call, s.circuit, e, err, market.KindOf(err), now), sent
+		return x.failure(s.plan, s.circuit, e, err, market.KindOf(err), now), sent
 	}
 	kind := kindOf(a, e, err)
 	var written <-chan struct{}
@@ -220,11 +213,11 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 	p.settle(now, x.effectOf(a, e, kind, now-p.began > s.circuit.class.policy.slow(), now), kind)
 	s.count(kind, now-p.began)
 	await(a, written)
-	return x.failure(s.call, s.circuit, e, err, kind, x.env.clock.now()), true
+	return x.failure(s.plan, s.circuit, e, err, kind, x.env.clock.now()), true
 }
 
 func (s *call) count(kind market.Kind, elapsed int64) {
-	m := s.x.op(s.call.Op)
+	m := s.x.op(s.plan.Op)
 	m.kinds[min(int(kind), len(m.kinds)-1)].Inc()
 	m.duration.Observe(time.Duration(elapsed).Seconds())
 }
@@ -240,7 +233,7 @@ func (s *call) detached(ctx context.Context, a *attempt, p permit, timeout time.
 	done := make(chan result, 1)
 	free := context.WithoutCancel(ctx)
 	started := s.x.guard.spawn(func() {
-		r := result{s.x.refusal(s.call, market.KindInternal, 0, errVanished), true}
+		r := result{s.x.refusal(s.plan, market.KindInternal, 0, errVanished), true}
 		defer func() { done <- r }()
 		free, cancel := context.WithCancel(free)
 		defer cancel()
@@ -256,9 +249,9 @@ func (s *call) detached(ctx context.Context, a *attempt, p permit, timeout time.
 	case r := <-done:
 		return r.e, r.made
 	case <-timer.C:
-		return s.x.failure(s.call, s.circuit, nil, context.DeadlineExceeded, market.KindTimeout, s.x.env.clock.now()), true
+		return s.x.failure(s.plan, s.circuit, nil, context.DeadlineExceeded, market.KindTimeout, s.x.env.clock.now()), true
 	case <-ctx.Done():
 		now := s.x.env.clock.now()
-		return s.x.failure(s.call, s.circuit, nil, ctx.Err(), market.KindOf(ctx.Err()), now), true
+		return s.x.failure(s.plan, s.circuit, nil, ctx.Err(), market.KindOf(ctx.Err()), now), true
 	}
 }

@@ -29,14 +29,8 @@ func (d door) Admit(ctx context.Context, c market.Call) error {
 		costs = a.draw(costs)
 	}
 	if len(costs) > 0 {
-		wait, known := x.ledger.force(x.env.clock.now(), costs, a != nil)
-		if !known {
-			k.metrics.refuse(market.KindInternal)
-			return x.refusal(&c, market.KindInternal, 0, errUnknownLimit)
-		}
-		if wait > 0 {
-			k.metrics.refuse(market.KindOverloaded)
-			return x.refusal(&c, market.KindOverloaded, wait, errNotSent)
+		if wait, err := x.ledger.force(x.env.clock.now(), costs, a != nil); err != nil {
+			return x.unpaid(&c, k, err, wait)
 		}
 	}
 	if a != nil {

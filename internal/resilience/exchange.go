@@ -139,6 +139,16 @@ func (x *exchange) refusal(call *market.Call, kind market.Kind, wait time.Durati
 	return e
 }
 
+// unpaid is the error of a call or request that no budget can pay for.
+func (x *exchange) unpaid(call *market.Call, k *class, err error, wait time.Duration) *market.Error {
+	kind := market.KindOverloaded
+	if err == errUnknownLimit { //nolint:errorlint // our own sentinel, never wrapped
+		kind = market.KindInternal
+	}
+	k.metrics.refuse(kind)
+	return x.refusal(call, kind, wait, err)
+}
+
 // turnsAway refuses a call whose circuit is open or that turnsAwayRequest refuses; nil lets it pass. It does no I/O and
 // takes under 100 ns while nothing is closed.
 func (x *exchange) turnsAway(call *market.Call, c *circuit, now int64) *market.Error {

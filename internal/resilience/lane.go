@@ -73,18 +73,19 @@ func (l *ledger) find(id market.LimitID) *budget {
 	return nil
 }
 
-// charge translates what a call costs into into. False means a limit that the exchange never stated.
-func (l *ledger) charge(into []charge, costs []market.Charge) ([]charge, bool) {
+// charge appends what a call costs to into. It fails for a limit that the exchange never stated: what no budget covers is
+// not sent.
+func (l *ledger) charge(into []charge, costs []market.Charge) ([]charge, error) {
 	for _, c := range costs {
 		b := l.find(c.Limit)
 		if b == nil {
-			return into, false
+			return nil, errUnknownLimit
 		}
 		if c.Weight > 0 {
 			into = append(into, charge{budget: b, units: c.Weight})
 		}
 	}
-	return into, true
+	return into, nil
 }
 
 // room is the longest wait of several charges, with what waits ahead of them in the same lane or a better one.
@@ -123,24 +124,27 @@ func rank(l market.Lane) int {
 	return 2
 }
 
-// take spends charges at once if there is room and nobody waits; otherwise it returns the waiter to wait with. With
-// neither there is no room before latest, or the queue is full, and wait tells when to ask again.
-func (l *ledger) take(now, latest int64, charges []charge, lane market.Lane) (w *waiter, wait time.Duration, ok bool) {
+// take spends what a call costs at once if there is room and nobody waits; otherwise it returns the waiter to wait with.
+// It fails if there is no room before latest, or the queue is full; wait tells when to ask again.
+func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, lane market.Lane) (charges []charge, w *waiter, wait time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if charges, err = l.charge(into, costs); err != nil {
+		return nil, nil, 0, err
+	}
 	wait = l.room(now, charges, lane, l.waiting > 0)
 	if wait <= 0 && l.waiting == 0 {
 		spend(now, charges, lane)
-		return nil, 0, true
+		return charges, nil, 0, nil
 	}
 	if l.waiting >= maxWaiting || now+int64(wait) > latest {
-		return nil, wait, false
+		return nil, nil, wait, errNotSent
 	}
 	w = &waiter{lane: lane, charges: charges, granted: make(chan struct{})}
 	l.queues[lane] = append(l.queues[lane], w)
 	l.queued(w, 1)
 	l.pass(now)
-	return w, wait, true
+	return charges, w, wait, nil
 }
 
 // queued counts a waiter in or out.
@@ -247,13 +251,13 @@ func tooMuch(now int64, w *waiter) bool {
 
 // force spends units without waiting. In the middle of a call they may exceed the share, since half a balance is worth
 // nothing, but never what the exchange permits; outside one there has to be room.
-func (l *ledger) force(now int64, costs []market.Charge, within bool) (wait time.Duration, known bool) {
+func (l *ledger) force(now int64, costs []market.Charge, within bool) (wait time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var space [2]charge
-	charges, known := l.charge(space[:0], costs)
-	if !known {
-		return 0, false
+	charges, err := l.charge(space[:0], costs)
+	if err != nil {
+		return 0, err
 	}
 	for _, c := range charges {
 		if within {
@@ -263,10 +267,10 @@ func (l *ledger) force(now int64, costs []market.Charge, within bool) (wait time
 		}
 	}
 	if wait > 0 {
-		return wait, true
+		return wait, errNotSent
 	}
 	spend(now, charges, market.LaneInteractive)
-	return 0, true
+	return 0, nil
 }
 
 // giveBack returns what was reserved and not spent.

@@ -127,7 +127,7 @@ func (x *exchange) backoff(attempts int) time.Duration {
 
 // again decides whether a failed attempt is repeated, and waits until then. False ends the call with that failure.
 func (r *retry) again(ctx context.Context, s *call, e *market.Error, now int64) bool {
-	pause, may := r.pause(s.x, s.call, e, now)
+	pause, may := r.pause(s.x, s.plan, e, now)
 	if !may {
 		if r.repeated {
 			s.circuit.class.metrics.retry(retryFailed)
@@ -146,7 +146,7 @@ func (r *retry) again(ctx context.Context, s *call, e *market.Error, now int64) 
 	if then+s.leastAttempt() > s.deadline {
 		return stop(retryNoTime)
 	}
-	if _, wait := s.x.gates.refuses(s.call.Scopes, then); wait > 0 || s.circuit.refuses(then) > 0 {
+	if _, wait := s.x.gates.refuses(s.plan.Scopes, then); wait > 0 || s.circuit.refuses(then) > 0 {
 		return stop(retryRefused)
 	}
 	if !s.circuit.class.tokens.pay() {
