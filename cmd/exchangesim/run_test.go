@@ -166,8 +166,15 @@ func TestRun_leavesVenuesOut(t *testing.T) {
 
 func TestRun_refusesBadFlags(t *testing.T) {
 	for _, args := range [][]string{
-		{"--nope"}, {"--seed=x"}, {"--okx-region=mars"}, {"--binance=", "--okx=", "--coinbase="}, {"--ca-file=x"}, {"--keys=/nope"}, {"--replay=/nope"},
-		{"--schedule=/nope", "--binance=127.0.0.1:0", "--okx=", "--coinbase=", "--control="}, {"--binance=256.0.0.1:0", "--okx=", "--coinbase=", "--control="},
+		{"--nope"},
+		{"--seed=x"},
+		{"--okx-region=mars"},
+		{"--binance=", "--okx=", "--coinbase="},
+		{"--ca-file=x"},
+		{"--keys=/nope"},
+		{"--replay=/nope"},
+		{"--schedule=/nope", "--binance=127.0.0.1:0", "--okx=", "--coinbase=", "--control="},
+		{"--binance=256.0.0.1:0", "--okx=", "--coinbase=", "--control="},
 	} {
 		if err := run(t.Context(), args, func(string) string { return "" }, io.Discard); err == nil {
 			t.Errorf("%v: no error", args)

@@ -249,11 +249,23 @@ func (b *binance) rateLimited(*call, Fault) answer {
 		"Too much request weight used; current limit is 6000 request weight per 1 MINUTE. Please use WebSocket Streams for live updates to avoid polling the API.")
 }
 
+// banned has the same end in every answer if the fault has one. Retry-After is sent only if the fault asks for it.
 func (b *binance) banned(c *call, f Fault) answer {
-	a := b.banAnswer(c.now, c.now.Add(orInt(f.RetryAfter, banFirst)))
-	a.header.Del("Retry-After")
-	setRetryAfter(a.header, c.now, f)
+	until := f.until
+	if until.IsZero() {
+		until = c.wall.Add(orInt(f.RetryAfter, banFirst))
+	}
+	a := b.banAnswer(c.now, until.Add(c.fx.skew))
+	if f.RetryAfter == 0 {
+		a.header.Del("Retry-After")
+	}
 	return a
+}
+
+// timeout is what the venue's own front says when the backend takes longer than 10 s.
+func (b *binance) timeout() (time.Duration, answer) {
+	return 10 * time.Second, binanceError(http.StatusGatewayTimeout, -1007,
+		"Timeout waiting for response from backend server. Send status unknown; execution status unknown.")
 }
 
 func (b *binance) geoBlocked(*call) answer {

@@ -186,6 +186,9 @@ func (cb *coinbase) banned(c *call, f Fault) answer {
 	return a
 }
 
+// timeout: none is documented with a length.
+func (cb *coinbase) timeout() (time.Duration, answer) { return 0, answer{} }
+
 func (cb *coinbase) geoBlocked(c *call) answer {
 	if c.advanced() {
 		return atError(http.StatusUnavailableForLegalReasons, "PERMISSION_DENIED", "not available in your region")

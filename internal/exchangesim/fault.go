@@ -26,14 +26,14 @@ const (
 	FaultUnavailable FaultKind = "unavailable" // 503 in the venue's own words: overloaded, not maintenance
 	FaultMaintenance FaultKind = "maintenance" // the venue's documented form; its status endpoint says so too
 	FaultRateLimit   FaultKind = "rate_limit"  // 429 in the venue's own words, RetryAfter if set
-	FaultBan         FaultKind = "ban"         // Binance 418 (the message holds the end: RetryAfter or 2 min); elsewhere Cloudflare 1015
+	FaultBan         FaultKind = "ban"         // Binance 418 until the fault ends (For), or for RetryAfter, or for 2 min; elsewhere Cloudflare 1015
 	FaultGeoBlock    FaultKind = "geo_block"   // Binance 451 with code 0, OKX 50121, Coinbase 451
 	FaultDeadKey     FaultKind = "dead_key"    // private calls only: the key is refused
 )
 
 // Faults that change the answer; several add up.
 const (
-	FaultLatency  FaultKind = "latency"   // wait Latency first
+	FaultLatency  FaultKind = "latency"   // wait Latency first; Binance gives up after 10 s with 504 and -1007
 	FaultSkew     FaultKind = "skew"      // the venue's clock is off by Skew: time, Date, signatures, stamps
 	FaultOlder    FaultKind = "older"     // data as of Age ago (default 2 s), as OKX's caches give at random
 	FaultCached   FaultKind = "cached"    // the same from a CDN that says so: Age, Cf-Cache-Status
@@ -77,6 +77,8 @@ type Fault struct {
 	Age            time.Duration
 	RetryAfter     time.Duration // 0: no Retry-After header
 	RetryAfterDate bool          // as HTTP-date instead of seconds
+
+	until time.Time // when it ends, if For was given
 }
 
 // validate finds what would make a fault do nothing or be misunderstood.
@@ -153,8 +155,10 @@ func (f *Fault) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*f = Fault{
-		w.Kind, w.Path, w.Class, w.Symbol, w.Credential, w.Count, time.Duration(w.For), w.Percent, w.Seed, w.Status, w.Body, w.ContentType, w.Header,
-		w.Page, time.Duration(w.Latency), time.Duration(w.Skew), time.Duration(w.Age), time.Duration(w.RetryAfter), w.RetryAfterDate,
+		Kind: w.Kind, Path: w.Path, Class: w.Class, Symbol: w.Symbol, Credential: w.Credential, Count: w.Count, For: time.Duration(w.For),
+		Percent: w.Percent, Seed: w.Seed, Status: w.Status, Body: w.Body, ContentType: w.ContentType, Header: w.Header, Page: w.Page,
+		Latency: time.Duration(w.Latency), Skew: time.Duration(w.Skew), Age: time.Duration(w.Age), RetryAfter: time.Duration(w.RetryAfter),
+		RetryAfterDate: w.RetryAfterDate,
 	}
 	return f.validate()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -184,8 +185,8 @@ func TestFaults_areNarrowed(t *testing.T) {
 			t.Error("a fault must end with its duration")
 		}
 		inject(t, v, exchangesim.Fault{Kind: exchangesim.FaultUnavailable, Count: 2})
-		if status(btc) != 503 || status(btc) != 503 || status(btc) != 200 {
-			t.Error("by count")
+		if got := [3]int{status(btc), status(btc), status(btc)}; got != [3]int{503, 503, 200} {
+			t.Errorf("by count: %v", got)
 		}
 		inject(t, v, exchangesim.Fault{Kind: exchangesim.FaultDeadKey, Credential: "binance-hmac"})
 		if status(btc) != 200 {
@@ -242,6 +243,35 @@ func TestFault_retryAfter(t *testing.T) {
 		inject(t, b, exchangesim.Fault{Kind: exchangesim.FaultBan, Count: 1})
 		if r := inMemory(t, b).get("/api/v3/ping"); r.status != 418 || r.header.Get("Retry-After") != "" {
 			t.Errorf("bare ban: %d %v", r.status, r.header)
+		}
+	})
+}
+
+func TestFault_banHasOneEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newSim(t, exchangesim.Config{}).Venue("binance")
+		end := time.Now().Add(2 * time.Minute)
+		inject(t, v, exchangesim.Fault{Kind: exchangesim.FaultBan, For: 2 * time.Minute, RetryAfter: 2 * time.Minute})
+		b := inMemory(t, v)
+		time.Sleep(30 * time.Second)
+		r := b.get("/api/v3/ping")
+		r.want(t, 418, fmt.Sprintf("IP banned until %d", end.UnixMilli()))
+		if r.header.Get("Retry-After") != "90" {
+			t.Errorf("Retry-After %q, want 90", r.header.Get("Retry-After"))
+		}
+		sleepUntil(end)
+		b.get("/api/v3/ping").want(t, 200, "{}")
+	})
+}
+
+func TestBinance_givesUpAfterTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newSim(t, exchangesim.Config{}).Venue("binance")
+		inject(t, v, exchangesim.Fault{Kind: exchangesim.FaultLatency, Latency: time.Minute})
+		start := time.Now()
+		inMemory(t, v).get(bookPaths["binance"]).want(t, 504, `"code":-1007`)
+		if took := time.Since(start); took != 10*time.Second {
+			t.Errorf("took %v", took)
 		}
 	})
 }
@@ -345,8 +375,14 @@ func TestPages_areHTML(t *testing.T) {
 func TestFault_refusesWhatDoesNothing(t *testing.T) {
 	v := newSim(t, exchangesim.Config{}).Venue("binance")
 	for _, f := range []exchangesim.Fault{
-		{}, {Kind: "other"}, {Kind: exchangesim.FaultStatus}, {Kind: exchangesim.FaultHTML, Page: "other"}, {Kind: exchangesim.FaultLatency},
-		{Kind: exchangesim.FaultSkew}, {Kind: exchangesim.FaultHang, Percent: 101}, {Kind: exchangesim.FaultHang, Class: "other"},
+		{},
+		{Kind: "other"},
+		{Kind: exchangesim.FaultStatus},
+		{Kind: exchangesim.FaultHTML, Page: "other"},
+		{Kind: exchangesim.FaultLatency},
+		{Kind: exchangesim.FaultSkew},
+		{Kind: exchangesim.FaultHang, Percent: 101},
+		{Kind: exchangesim.FaultHang, Class: "other"},
 		{Kind: exchangesim.FaultHang, Count: -1},
 	} {
 		if _, err := v.Inject(f); err == nil {

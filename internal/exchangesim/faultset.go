@@ -81,7 +81,9 @@ func (s *faultSet) pick(c *call, now time.Time) []Fault {
 			continue
 		}
 		a.hits++
-		met = append(met, a.Fault)
+		f := a.Fault
+		f.until = a.until
+		met = append(met, f)
 		if a.ends() {
 			break
 		}

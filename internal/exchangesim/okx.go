@@ -132,6 +132,9 @@ func (o *okx) banned(c *call, f Fault) answer {
 	return a
 }
 
+// timeout: none is documented with a length.
+func (o *okx) timeout() (time.Duration, answer) { return 0, answer{} }
+
 func (o *okx) geoBlocked(*call) answer {
 	return okxError(http.StatusOK, "50121", "You can't access our services through the IP address.")
 }

@@ -40,21 +40,39 @@ func (v *Venue) prepare(ctx context.Context, r *http.Request) delivery {
 	}
 	_, known := v.pairs[c.symbol]
 	d := delivery{entry: v.count.arrived(req, known)}
+	late := false
 	for _, f := range met {
-		if f.Kind == FaultLatency && !v.wait(ctx, f.Latency) {
-			d.sent, d.end = -1, endClose
-			return d
+		if f.Kind == FaultLatency {
+			ok := false
+			if late, ok = v.delay(ctx, f.Latency); !ok {
+				d.sent, d.end = -1, endClose
+				return d
+			}
 		}
 		c.fx.add(f)
 	}
 	c.wall = time.Now()
 	c.now = c.wall.Add(c.fx.skew)
+	if late {
+		_, d.answer = v.dialect.timeout()
+		d.sent = len(d.body)
+		return v.finish(c, d)
+	}
 	if len(met) == 0 || !met[len(met)-1].ends() {
 		d.answer = v.answer(c)
 		d.sent = len(d.body)
 		return v.finish(c, d)
 	}
 	return v.fail(c, d, met[len(met)-1])
+}
+
+// delay waits for a latency fault. late is true if the venue's front gave up first; ok is false if the client left.
+func (v *Venue) delay(ctx context.Context, latency time.Duration) (late, ok bool) {
+	patience, _ := v.dialect.timeout()
+	if late = patience > 0 && latency > patience; late {
+		latency = patience
+	}
+	return late, v.wait(ctx, latency)
 }
 
 // add notes a fault that changes the answer.
@@ -146,11 +164,13 @@ func (v *Venue) fail(c *call, d delivery, f Fault) delivery {
 		d.answer = answer{status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}}
 	case FaultUnavailable:
 		d.answer = v.dialect.unavailable(c)
+		setRetryAfter(d.header, c.now, f)
 	case FaultMaintenance:
 		if c.ep.status {
 			d.answer = v.answer(c)
 		} else {
 			d.answer = v.dialect.maintenance(c)
+			setRetryAfter(d.header, c.now, f)
 		}
 	case FaultRateLimit:
 		d.answer = v.dialect.rateLimited(c, f)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"sync"
@@ -13,7 +14,8 @@ import (
 
 // Transport gives a RoundTripper that asks the venue directly: no socket, no goroutine, nothing to close. It honours the context of a
 // request while latency and hangs last, also within the body, and turns resets and cuts into the errors of a real transport. Dials are
-// counted as if it were a pool of kept connections: one is dialled when none is idle, and one that ended badly is not used again.
+// counted, and told to a httptrace, as if it were a pool of kept connections: one is dialled when none is idle, and one that ended
+// badly is not used again.
 func (v *Venue) Transport() http.RoundTripper { return &memoryTransport{v: v} }
 
 type memoryTransport struct {
@@ -30,7 +32,10 @@ func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
-	t.take()
+	reused := t.take()
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{Reused: reused})
+	}
 	d := t.v.prepare(req.Context(), serverSide(req))
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -47,9 +52,9 @@ func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func (t *memoryTransport) take() {
+func (t *memoryTransport) take() (reused bool) {
 	t.mu.Lock()
-	reused := t.idle > 0
+	reused = t.idle > 0
 	if reused {
 		t.idle--
 	}
@@ -57,6 +62,7 @@ func (t *memoryTransport) take() {
 	if !reused {
 		t.v.count.dialed()
 	}
+	return reused
 }
 
 func (t *memoryTransport) giveBack() {

@@ -48,6 +48,8 @@ type failures interface {
 	banned(c *call, f Fault) answer
 	geoBlocked(c *call) answer
 	deadKey(c *call) answer
+	// timeout is how long the venue's front waits for an answer, 0 for ever, and what it says then.
+	timeout() (time.Duration, answer)
 }
 
 // endpoint is one route of a venue. A path part in braces matches anything.
@@ -86,8 +88,6 @@ type usage struct {
 	sapi      bool
 	limit     int64
 	remaining int64
-	cacheHit  bool
-	cacheAge  time.Duration
 }
 
 // effects are the faults that change an answer.
