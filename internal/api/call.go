@@ -100,6 +100,3 @@ func (c *call) Write(b []byte) (int, error) {
 	c.size += n
 	return n, err
 }
-
-// Unwrap lets http.ResponseController reach the server's writer.
-func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -31,6 +31,8 @@ type fakeBooks struct {
 	asked []any
 	err   error
 	book  func(context.Context, gateway.BookQuery) (*gateway.Book, error)
+
+	ticker func(gateway.BookQuery) *gateway.Ticker
 }
 
 func (f *fakeBooks) note(q any) {
@@ -85,6 +87,9 @@ func (f *fakeBooks) Price(_ context.Context, pair market.Pair, exchanges []marke
 
 func (f *fakeBooks) Ticker(_ context.Context, q gateway.BookQuery) (*gateway.Ticker, error) {
 	f.note(q)
+	if f.ticker != nil {
+		return f.ticker(q), nil
+	}
 	return liveTicker(q), f.err
 }
 

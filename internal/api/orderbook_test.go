@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,32 @@ func TestOrderBook_passesTheQuestionOn(t *testing.T) {
 	f("symbol=BTC%2FUSDT&depth=1", gateway.BookQuery{Depth: 1})
 	f("depth=1000&symbol=BTC/USDT&max_age_ms=0", gateway.BookQuery{Depth: 1000, MaxAge: gateway.MaxAge(0)})
 	f("symbol=BTC/USDT&max_age_ms=1500&require=live", gateway.BookQuery{Depth: 100, MaxAge: gateway.MaxAge(1500 * time.Millisecond), RequireLive: true})
+}
+
+func TestOrderBook_anEmptySideIsLegal(t *testing.T) {
+	r := newRig(t)
+	l, err := market.NewLevels(nil, []market.Level{level("64073.10", "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.books.book = func(_ context.Context, q gateway.BookQuery) (*gateway.Book, error) {
+		b := liveBook(q, 2)
+		b.Levels = l
+		return b, nil
+	}
+	if w := r.get(bookURL); !strings.Contains(w.Body.String(), `"bids":[],"asks":[["64073.10","1"]]`) {
+		t.Errorf("body: %s", w.Body)
+	}
+	r.books.ticker = func(q gateway.BookQuery) *gateway.Ticker {
+		b := liveBook(q, 2)
+		b.Levels = l
+		return &gateway.Ticker{Book: *b}
+	}
+	w := r.get("/v1/exchanges/okx/ticker?symbol=BTC/USDT")
+	want := `"bid":null,"bidVolume":null,"ask":"64073.10","askVolume":"1","mid":null,"spread":null,"last":null`
+	if !strings.Contains(w.Body.String(), want) {
+		t.Errorf("body %s lacks %s", w.Body, want)
+	}
 }
 
 func TestOrderBook_saysThatItIsStale(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"exchange-gateway/internal/gateway"
@@ -86,15 +87,16 @@ func (s *Server) problem(c Code) problem {
 // wait sets the time after which the request may be repeated, plus 0-20 % so that many callers do not come back at once.
 func (p *problem) wait(d time.Duration) {
 	if p.retryable {
+		d = max(d, 0)
 		d += time.Duration(rand.Int64N(int64(d)/5 + 1)) //nolint:gosec // spreads callers, protects nothing
 		p.retryAfter = max(1, seconds(d))
 	}
 }
 
-// policyProblem tells a refusal by policy. It can be worth retrying only if what is behind it is.
+// policyProblem tells a refusal by policy. It is worth retrying only if the policy or what is behind it says when.
 func (s *Server) policyProblem(e *gateway.Error) problem {
 	p := s.problem(Code(e.Code))
-	p.detail, p.exchange, p.age, p.venues = e.Detail, e.Exchange, e.Age, e.Venues
+	p.detail, p.exchange, p.age, p.venues = sentence(e.Detail), e.Exchange, e.Age, e.Venues
 	if p.detail == "" {
 		p.detail = p.Meaning
 	}
@@ -105,8 +107,8 @@ func (s *Server) policyProblem(e *gateway.Error) problem {
 		if x, ok := errors.AsType[*market.Error](e.Err); ok {
 			after = max(after, x.RetryAfter)
 		}
-		p.retryable = p.retryable && (p.kind.Retryable() || after > 0)
 	}
+	p.retryable = p.retryable && (p.kind.Retryable() || after > 0)
 	p.wait(after)
 	return p
 }
@@ -131,14 +133,29 @@ func (s *Server) exchangeProblem(err error) problem {
 		p.class = e.Op.Class()
 	}
 	switch {
+	case kind != market.KindInvalid:
 	case e.OurFault:
 		p.origin, p.retryable = OriginGateway, false // the same request would be as wrong again
-	case kind == market.KindInvalid && e.Exchange != "":
+	case e.Exchange != "":
 		p.origin = OriginExchange
 	}
 	p.detail = detail(p.Entry, e)
 	p.wait(e.RetryAfter)
 	return p
+}
+
+// sentence writes text as our own details are written.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	if c := s[0]; 'a' <= c && c <= 'z' {
+		s = string(c-'a'+'A') + s[1:]
+	}
+	if !strings.HasSuffix(s, ".") {
+		s += "."
+	}
+	return s
 }
 
 func classOf(err error) market.Class {

@@ -160,6 +160,22 @@ func TestPolicyProblem_isWorthRetryingOnlyIfItsCauseIs(t *testing.T) {
 	}
 }
 
+func TestPolicyProblem_withoutATimeIsNotWorthRetrying(t *testing.T) {
+	r := newRig(t)
+	r.books.err = &gateway.Error{Code: gateway.CodePriceUnavailable, Detail: "nobody lists it"}
+	if p := readProblem(t, r.get("/v1/price?symbol=BTC/USDT")); p.Retryable || p.Detail != "Nobody lists it." {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func TestProblem_aTimeInThePastIsASecond(t *testing.T) {
+	r := newRig(t)
+	r.books.err = &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindBanned, RetryAfter: -time.Minute}
+	if p := readProblem(t, r.get(bookURL)); *p.RetryAfterMS != 1000 {
+		t.Errorf("got %+v", p)
+	}
+}
+
 func TestProblem_namesEachVenue(t *testing.T) {
 	r := newRig(t)
 	r.books.err = &gateway.Error{

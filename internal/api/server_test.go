@@ -191,6 +191,24 @@ func TestPanic_isContained(t *testing.T) {
 	}
 }
 
+// breaking is a connection whose other end makes the server panic in the middle of an answer.
+type breaking struct{ http.ResponseWriter }
+
+func (breaking) Write([]byte) (int, error) { panic("boom in the middle") }
+
+func TestPanic_inMidAnswerBreaksTheConnection(t *testing.T) {
+	r := newRig(t)
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("ended with %v, want the connection broken off", p)
+		}
+		if n := metric(t, r.registry, "gateway_panics_total"); n != 1 {
+			t.Errorf("counted %v", n)
+		}
+	}()
+	r.server.Public().ServeHTTP(breaking{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, bookURL, nil))
+}
+
 func TestReadiness_isAboutDrainAlone(t *testing.T) {
 	degraded := []string{"redis: unreachable", "state_dir: not writable"}
 	r := newRig(t, func(c *api.Config) { c.Degraded = func() []string { return degraded } })

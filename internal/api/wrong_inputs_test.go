@@ -74,6 +74,14 @@ func TestUnknownParameter_listsTheAllowedOnes(t *testing.T) {
 	}
 }
 
+func TestProblem_showsNoMoreOfTheCallerThanItNeeds(t *testing.T) {
+	w := newRig(t).get("/v1/errors?" + strings.Repeat("é", 200) + "=1")
+	p := readProblem(t, w)
+	if len(p.Parameter) > 70 || !strings.HasSuffix(p.Parameter, "...") || strings.ContainsRune(p.Parameter, '\ufffd') {
+		t.Errorf("parameter: %q", p.Parameter)
+	}
+}
+
 func TestOversized_isRefused(t *testing.T) {
 	r := newRig(t)
 	long := strings.Repeat("x", 20<<10)
