@@ -29,6 +29,7 @@ type account struct {
 	venue  *Venue
 	name   string
 	ledger *ledger
+	limit  market.LimitID
 	sign   signer
 	fetch  func(context.Context, *account) (*market.Balances, error)
 	pages  atomic.Int64 // that the last answer had, to plan the next call
@@ -63,6 +64,7 @@ func (v *Venue) Account(name string, c market.Credential) (market.VenueAccount, 
 	default:
 		return nil, errNoSandbox
 	}
+	a.limit = v.private.of(id.family, name, id.owner)
 	return a, nil
 }
 
@@ -75,7 +77,7 @@ const maxPlanned = 10
 // Plan states what a balance call touches: as many requests as the last answer had pages, and the clock if it has not
 // been read.
 func (a *account) Plan(market.Wallet) market.Call {
-	call := a.venue.signed(a.ledger.family, a.name, min(int(a.pages.Load()), maxPlanned))
+	call := a.venue.signed(a.ledger.family, a.name, a.limit, min(int(a.pages.Load()), maxPlanned))
 	if !a.ledger.clock.measured() {
 		call.Charges = append(call.Charges, a.venue.keyless(market.OpTime, a.ledger.family).Charges...)
 	}
@@ -107,7 +109,7 @@ func (a *account) Balances(ctx context.Context, w market.Wallet) (*market.Balanc
 // request is one signed GET. Each is signed when it is sent.
 func (a *account) request(path, query string) exchange.Request {
 	return exchange.Request{
-		Call: a.venue.signed(a.ledger.family, a.name, 1), Hosts: a.ledger.hosts, Path: path, Query: query,
+		Call: a.venue.signed(a.ledger.family, a.name, a.limit, 1), Hosts: a.ledger.hosts, Path: path, Query: query,
 		Header: http.Header{"Accept": {"application/json"}},
 		Sign:   func(r *http.Request) error { return a.sign(r, a.ledger.clock.now()) },
 	}

@@ -114,7 +114,7 @@ func TestPortfolio_allPages(t *testing.T) {
 		if got := strings.Join(cursors, ","); got != ",two &=,three" || len(tokens) != 3 {
 			t.Errorf("cursors %q, %d tokens", got, len(tokens))
 		}
-		if plan := a.Plan(market.WalletTrading); len(plan.Charges) != 1 || plan.Charges[0] != (market.Charge{Limit: "advanced_private", Weight: 3}) {
+		if plan := a.Plan(market.WalletTrading); len(plan.Charges) != 1 || plan.Charges[0] != (market.Charge{Limit: "advanced_private/main", Weight: 3}) {
 			t.Errorf("the next call is planned as %+v, want the three pages and no clock", plan.Charges)
 		}
 	})

@@ -40,6 +40,7 @@ type Venue struct {
 	advanced *ledger
 	exchange *ledger
 	sandbox  *ledger // of Exchange; nil in a region without one
+	private  limitBook
 }
 
 var _ market.Venue = (*Venue)(nil)

@@ -20,6 +20,7 @@ import (
 // identity is what the shape of a credential tells.
 type identity struct {
 	family string
+	owner  string // the organization that the key's name tells, "" if it does not
 	sign   signer
 }
 
@@ -73,7 +74,7 @@ func identify(c market.Credential) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	return identity{family: familyAdvanced, sign: t.sign}, nil
+	return identity{family: familyAdvanced, owner: ownerOf(key), sign: t.sign}, nil
 }
 
 func exchangeIdentity(key, secret, passphrase string) (identity, error) {
@@ -84,10 +85,22 @@ func exchangeIdentity(key, secret, passphrase string) (identity, error) {
 	return identity{family: familyExchange, sign: hmacSigner(key, passphrase, raw)}, nil
 }
 
+const keyNamePrefix = "organizations/"
+
+// ownerOf is the organization in "organizations/{organization}/apiKeys/{id}", "" in other names.
+func ownerOf(key string) string {
+	rest, ok := strings.CutPrefix(key, keyNamePrefix)
+	owner, _, cut := strings.Cut(rest, "/")
+	if !ok || !cut {
+		return ""
+	}
+	return owner
+}
+
 // exchangeSecretSize is the length of the secrets that Exchange issues, in bytes.
 const exchangeSecretSize = 64
 
-func isKeyName(key string) bool { return strings.HasPrefix(key, "organizations/") }
+func isKeyName(key string) bool { return strings.HasPrefix(key, keyNamePrefix) }
 func isPEM(s string) bool       { return strings.Contains(s, "-----BEGIN") }
 func hasSpace(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })

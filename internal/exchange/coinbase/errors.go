@@ -35,7 +35,7 @@ func (q question) reject(r *exchange.Response, cause error) *market.Error {
 	e := &market.Error{Kind: q.kind(r, f), Code: f.code}
 	e.OurFault = e.Kind == market.KindInvalid // a product comes from the exchange's own list, never from a caller
 	e.Err = q.describe(r, f, cause)
-	if until, ok := r.RetryAfter(); ok && waits(e.Kind) {
+	if until, ok := later(r); ok && waits(e.Kind) {
 		e.RetryAfter = min(until.Sub(r.ReceivedAt), retryAfterClamp)
 	}
 	e.Refusal = q.refusal(r, e.Kind)
@@ -49,12 +49,9 @@ func (q question) reject(r *exchange.Response, cause error) *market.Error {
 // new one a second later passes. The same status has been seen for throttling (#60), which is a reason to wait as well.
 const freshTokenAfter = time.Second
 
+// waits tells the kinds with which a Retry-After means something.
 func waits(k market.Kind) bool {
-	switch k {
-	case market.KindRateLimited, market.KindBanned, market.KindUnavailable, market.KindMaintenance:
-		return true
-	}
-	return false
+	return k == market.KindRateLimited || k == market.KindBanned || k == market.KindUnavailable || k == market.KindMaintenance
 }
 
 // kind decides in this order: what the place on earth or the CDN says, what its pages say, what the body says, and what

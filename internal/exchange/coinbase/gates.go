@@ -36,7 +36,7 @@ func (q question) refusal(r *exchange.Response, k market.Kind) *market.Refusal {
 	case market.KindBanned:
 		gate = refuse(market.Scope{Kind: market.ScopeIP}, blockFirst, blockMax)
 	case market.KindUnavailable, market.KindMaintenance:
-		if _, told := r.RetryAfter(); !told || r.Status != http.StatusServiceUnavailable {
+		if _, told := later(r); !told || r.Status != http.StatusServiceUnavailable {
 			return nil
 		}
 		gate = refuse(q.limited(), limitFirst, limitMax)
@@ -51,13 +51,21 @@ func (q question) refusal(r *exchange.Response, k market.Kind) *market.Refusal {
 		return gate
 	case market.KindMalformed, market.KindSuspect:
 		return q.symbolRefusal()
-	default:
+	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew, market.KindTimeout,
+		market.KindCircuitOpen, market.KindIsolated, market.KindWithheld, market.KindOverloaded, market.KindCanceled,
+		market.KindNotSupported, market.KindInternal:
 		return nil
 	}
-	if until, told := r.RetryAfter(); told {
+	if until, told := later(r); told && gate != nil {
 		gate.NotBefore = until
 	}
 	return gate
+}
+
+// later is the time of Retry-After, unless that is no wait at all: "0" would let the next request into the same limit.
+func later(r *exchange.Response) (time.Time, bool) {
+	until, told := r.RetryAfter()
+	return until, told && until.After(r.ReceivedAt)
 }
 
 // limited is what Coinbase limits: all keyless requests of one system by address, or the requests of one key.

@@ -1,6 +1,8 @@
 package coinbase
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -12,9 +14,8 @@ const (
 	familyExchange = "exchange"
 )
 
-// Limits by name. They are a closed set because a LimitID is a metric label. Coinbase counts private requests of
-// Advanced Trade by user and those of Exchange by profile, and neither can be told from a key: two keys may share one.
-// So all accounts of a system share one budget here, which can be too careful and never too bold.
+// Limits by name. A LimitID is a metric label: the private ones have the name of an account behind them, which comes
+// from configuration.
 const (
 	limitAdvancedPublic  market.LimitID = "advanced_public"
 	limitAdvancedPrivate market.LimitID = "advanced_private"
@@ -22,16 +23,60 @@ const (
 	limitExchangePrivate market.LimitID = "exchange_private"
 )
 
-// Limits are the rate limits that calls are charged to. Exchange documents its own, with bursts (rate-limit page); of
-// Advanced Trade 10 and 30 a second are what its clients agree on, without a burst. No answer reports use: the
-// x-ratelimit headers of Advanced Trade do not say their unit of time, so they are not believed.
-func (v *Venue) Limits() []market.Limit {
+// publicLimits: Exchange documents its own, with a burst (rate-limit page); of Advanced Trade 10 a second, and 30 for
+// private requests, are what its clients agree on, without a burst. No answer reports use: the x-ratelimit headers of
+// Advanced Trade do not say their unit of time, so they are not believed.
+func publicLimits() []market.Limit {
 	return []market.Limit{
 		{ID: limitAdvancedPublic, Capacity: 10, Window: time.Second},
-		{ID: limitAdvancedPrivate, Capacity: 30, Window: time.Second},
 		{ID: limitExchangePublic, Capacity: 10, Window: time.Second, Burst: 15},
-		{ID: limitExchangePrivate, Capacity: 15, Window: time.Second, Burst: 30},
 	}
+}
+
+// privateLimit is the limit of one account's requests.
+func privateLimit(family, account string) market.Limit {
+	if family == familyExchange {
+		return market.Limit{ID: limitExchangePrivate + "/" + market.LimitID(account), Capacity: 15, Window: time.Second, Burst: 30}
+	}
+	return market.Limit{ID: limitAdvancedPrivate + "/" + market.LimitID(account), Capacity: 30, Window: time.Second}
+}
+
+// limitBook remembers the private limits, one for each owner. Coinbase counts by user in Advanced Trade and by profile in
+// Exchange. Keys of one organization name it, so they share the limit of the account that was bound first; of other
+// keys nobody can tell, so each has its own and the gates deal with the rest. It grows with the configured accounts.
+type limitBook struct {
+	mu      sync.Mutex
+	limits  []market.Limit
+	byOwner map[string]market.LimitID // by family and owner
+}
+
+// of is the limit of an account. owner is "" if the key does not tell it.
+func (b *limitBook) of(family, account, owner string) market.LimitID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := family + " account " + account
+	if owner != "" {
+		key = family + " owner " + owner
+	}
+	if id, ok := b.byOwner[key]; ok {
+		return id
+	}
+	limit := privateLimit(family, account)
+	if !slices.Contains(b.limits, limit) {
+		b.limits = append(b.limits, limit)
+	}
+	if b.byOwner == nil {
+		b.byOwner = make(map[string]market.LimitID)
+	}
+	b.byOwner[key] = limit.ID
+	return limit.ID
+}
+
+// Limits are the public limits and those of every account made so far: make the accounts before asking.
+func (v *Venue) Limits() []market.Limit {
+	v.private.mu.Lock()
+	defer v.private.mu.Unlock()
+	return append(publicLimits(), v.private.limits...)
 }
 
 // Plan states what a public call touches. Every request costs one unit whatever its depth; a list that comes in pages
@@ -62,11 +107,7 @@ func (v *Venue) keyless(op market.Op, family string) market.Call {
 }
 
 // signed is so many requests with the key of an account.
-func (v *Venue) signed(family, account string, requests int) market.Call {
-	limit := limitAdvancedPrivate
-	if family == familyExchange {
-		limit = limitExchangePrivate
-	}
+func (v *Venue) signed(family, account string, limit market.LimitID, requests int) market.Call {
 	return market.Call{
 		Exchange: v.id, Op: market.OpBalances, Class: market.ClassAccount, Family: family,
 		Scopes:  append(v.everywhere(), market.Scope{Kind: market.ScopeAccount, Name: account}),
