@@ -89,9 +89,13 @@ type keeper struct {
 	stand func(*testing.T) *market.OrderBook
 }
 
-func keepers() map[string]func(*testing.T) keeper {
-	return map[string]func(*testing.T) keeper{
-		"memory": func(*testing.T) keeper {
+// keepers makes each implementation; the name is one that no other test uses in the same Redis.
+func keepers(t *testing.T) map[string]func(name string) keeper {
+	t.Helper()
+	server := redistest.Start(t)
+	shared := func(name string) *cache.Redis { return patient(t, server, cache.Config{Prefix: name}) }
+	return map[string]func(string) keeper{
+		"memory": func(string) keeper {
 			m := cache.NewMemory(cache.Config{}, quiet(), prometheus.NewRegistry())
 			return keeper{
 				keep: func(_ *testing.T, b *market.OrderBook) string { _, v := m.Keep(b); return string(v) },
@@ -101,22 +105,25 @@ func keepers() map[string]func(*testing.T) keeper {
 				},
 			}
 		},
-		"redis": func(t *testing.T) keeper {
-			return redisKeeper(t, redistest.Start(t))
+		"redis": func(name string) keeper { return redisKeeper(shared(name)) },
+		"layered without redis": func(string) keeper {
+			return storeKeeper(cache.New(cache.Config{}, nil, quiet(), prometheus.NewRegistry()))
 		},
-		"layered without redis": func(t *testing.T) keeper {
-			s := cache.New(cache.Config{}, nil, quiet(), prometheus.NewRegistry())
-			return storeKeeper(t, s)
-		},
-		"layered with redis": func(t *testing.T) keeper {
-			s := cache.New(cache.Config{}, client(t, redistest.Start(t)), quiet(), prometheus.NewRegistry())
-			return storeKeeper(t, s)
+		"layered with redis": func(name string) keeper {
+			return storeKeeper(cache.NewWithRemote(cache.Config{}, shared(name), quiet(), prometheus.NewRegistry()))
 		},
 	}
 }
 
-func redisKeeper(t *testing.T, server *redistest.Server) keeper {
-	r := cache.NewRedis(cache.Config{}, client(t, server))
+// patient waits for Redis as long as it takes: the machine may be busy.
+func patient(t testing.TB, s *redistest.Server, cfg cache.Config) *cache.Redis {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { _ = c.Close() })
+	return cache.Patient(cache.NewRedis(cfg, c))
+}
+
+func redisKeeper(r *cache.Redis) keeper {
 	return keeper{
 		keep: func(t *testing.T, b *market.OrderBook) string {
 			t.Helper()
@@ -140,7 +147,7 @@ func redisKeeper(t *testing.T, server *redistest.Server) keeper {
 	}
 }
 
-func storeKeeper(_ *testing.T, s *cache.Store) keeper {
+func storeKeeper(s *cache.Store) keeper {
 	return keeper{
 		keep: func(_ *testing.T, b *market.OrderBook) string { _, v := s.Keep(b); return string(v) },
 		stand: func(t *testing.T) *market.OrderBook {

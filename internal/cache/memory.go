@@ -86,7 +86,7 @@ func (m *Memory) put(b *market.OrderBook, answer bool) (*market.OrderBook, marke
 	}
 	e.mu.Unlock()
 
-	m.metrics.evictions.Add(float64(evicted + m.table.shrink()))
+	m.metrics.evictions.Add(float64(evicted + m.table.shrink(e)))
 	if verdict == market.VerdictReset {
 		m.log.Warn("order book started anew", "exchange", b.Exchange, "pair", b.Pair.String(),
 			"stood_exchange_time", old.ExchangeTime, "exchange_time", b.ExchangeTime,

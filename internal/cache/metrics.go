@@ -75,7 +75,6 @@ type metrics struct {
 	writes    *prometheus.CounterVec
 	errors    *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
-	degraded  *prometheus.GaugeVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -95,7 +94,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"result"}),
 		writes: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_cache_redis_writes_total",
-			Help: "Copies offered to Redis, by what became of them; dropped: the queue was full.",
+			Help: "Copies offered to Redis, by what became of them.",
 		}, []string{"result"}),
 		errors: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_cache_redis_errors_total",
@@ -106,10 +105,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Help:    "Duration of round trips to Redis.",
 			Buckets: []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1},
 		}, []string{"op"}),
-		degraded: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "gateway_cache_degraded",
-			Help: "1 while a part of the store does not work.",
-		}, []string{"part"}),
+	}
+	// Series that exist from the start let a first failure show as an increase.
+	for _, r := range readResults() {
+		m.reads.WithLabelValues(string(r))
+	}
+	for _, r := range Results() {
+		m.writes.WithLabelValues(string(r))
 	}
 	return m
 }
@@ -126,4 +128,15 @@ func (s *Store) gauges(reg prometheus.Registerer) {
 	f.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "gateway_cache_redis_pending", Help: "Copies waiting to be written to Redis.",
 	}, func() float64 { return float64(s.queue.size()) })
+	for i, part := range degradedParts() {
+		f.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gateway_cache_degraded", Help: "1 while a part of the store does not work.",
+			ConstLabels: prometheus.Labels{"part": part},
+		}, func() float64 {
+			if s.health()[i] {
+				return 1
+			}
+			return 0
+		})
+	}
 }

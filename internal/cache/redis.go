@@ -37,13 +37,14 @@ const (
 	ResultNewerFormat Result = "newer_format" // the stored one was written by a newer gateway and was left alone
 	ResultUnencodable Result = "unencodable"  // it cannot be written exactly, or is larger than is kept
 	ResultFailed      Result = "failed"       // Redis refused or did not answer
+	ResultDropped     Result = "dropped"      // not offered: the queue was full
 )
 
 // Results lists every result.
 func Results() []Result {
 	return []Result{
 		ResultStored, ResultConfirmed, ResultOlder, ResultShallower, ResultReset, ResultLate, ResultExpired,
-		ResultNewerFormat, ResultUnencodable, ResultFailed,
+		ResultNewerFormat, ResultUnencodable, ResultFailed, ResultDropped,
 	}
 }
 
@@ -56,6 +57,7 @@ type Redis struct {
 	bookTTL     time.Duration
 	listingsTTL time.Duration
 	freshFor    time.Duration
+	timeout     time.Duration // of a round trip
 
 	read, writeBook, writeListings *redis.Script
 }
@@ -65,6 +67,7 @@ func NewRedis(cfg Config, client redis.UniversalClient) *Redis {
 	cfg = cfg.withDefaults()
 	return &Redis{
 		client: client, prefix: cfg.Prefix, bookTTL: cfg.BookTTL, listingsTTL: cfg.ListingsTTL, freshFor: cfg.FreshFor,
+		timeout:       callTimeout,
 		read:          redis.NewScript(readScript),
 		writeBook:     redis.NewScript(bookWriteScript),
 		writeListings: redis.NewScript(listingsWriteScript),
@@ -88,7 +91,7 @@ func (r *Redis) Ping(ctx context.Context) error {
 
 // clock reads Redis' clock in microseconds, and returns an instant of ours that is not before it was read.
 func (r *Redis) clock(ctx context.Context) (micros int64, received time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	t, err := r.client.Time(ctx).Result()
 	if err != nil {
@@ -126,7 +129,7 @@ func (r *Redis) ReadListings(ctx context.Context, exchange market.ExchangeID) (*
 }
 
 func (r *Redis) get(ctx context.Context, k string, most int) (value string, now int64, sent time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	sent = time.Now()
 	reply, err := r.read.Run(ctx, r.client, []string{k}, most).Slice()
@@ -235,7 +238,7 @@ func (r *Redis) send(ctx context.Context, items []item, results []Result, run ru
 	if len(items) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*callTimeout) // one bound each for writing and reading
+	ctx, cancel := context.WithTimeout(ctx, 2*r.timeout) // one bound each for writing and reading
 	defer cancel()
 	pipe := r.client.Pipeline()
 	commands := make([]*redis.Cmd, len(items))

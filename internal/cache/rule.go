@@ -44,11 +44,13 @@ func judge(old, in *market.OrderBook, now time.Time, freshFor time.Duration) (*m
 func succeed(old, in *market.OrderBook) *market.OrderBook {
 	next := *in
 	switch {
-	case old != nil && agree(in, old):
+	case old != nil && in.Levels.Equal(old.Levels):
 		next.ChangedAt = old.ChangedAt
-		if in.Levels.Equal(old.Levels) && in.Zeros() == old.Zeros() {
+		if in.Zeros() == old.Zeros() {
 			next.Levels = old.Levels
 		}
+	case old != nil && in.Depth != old.Depth && agree(in, old):
+		next.ChangedAt = old.ChangedAt
 	case !next.ChangedAt.IsZero():
 	case !in.ExchangeTime.IsZero():
 		next.ChangedAt = in.ExchangeTime

@@ -126,7 +126,7 @@ func (s *Store) Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict) {
 	switch verdict {
 	case market.VerdictStored, market.VerdictConfirmed, market.VerdictReset:
 		if s.remote != nil && !s.queue.put(book) {
-			s.metrics.writes.WithLabelValues("dropped").Inc()
+			s.metrics.writes.WithLabelValues(string(ResultDropped)).Inc()
 		}
 	case market.VerdictOlder, market.VerdictShallower, market.VerdictUnaged:
 	}

@@ -62,7 +62,12 @@ func (t *table) bucket(k key) *atomic.Pointer[entry] {
 	const odd = 0x9e3779b97f4a7c15 // 2^64 / golden ratio: keeps BTC/USDT and USDT/BTC apart
 	h := maphash.String(t.seed, k.pair.Base)
 	h = h*odd ^ maphash.String(t.seed, k.pair.Quote)
-	h = h*odd ^ maphash.String(t.seed, string(k.exchange))
+	// There are few exchanges: two of them that fall together here cost one more step in a chain.
+	h ^= uint64(len(k.exchange))
+	if k.exchange != "" {
+		h ^= uint64(k.exchange[0]) << 8
+	}
+	h *= odd
 	return &t.buckets[(h^h>>32)&uint64(len(t.buckets)-1)]
 }
 
@@ -100,64 +105,73 @@ func (t *table) locked(k key) (e *entry, evicted int) {
 	}
 }
 
-func (t *table) insert(k key) (*entry, int) {
+func (t *table) insert(k key) (e *entry, evicted int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.find(k); e != nil {
 		return e, 0
 	}
-	evicted := 0
-	if len(t.ring) >= t.maxBooks {
-		t.evict()
+	e = &entry{key: k}
+	if len(t.ring) < t.maxBooks {
+		t.ring = append(t.ring, e)
+	} else {
+		// In the place of the one that goes, so that the hand comes to the newcomer last.
+		at := t.victim(nil)
+		t.unlink(t.ring[at])
+		t.ring[at] = e
+		t.hand = at + 1
 		evicted = 1
 	}
-	e := &entry{key: k}
-	e.used.Store(true)
 	head := t.bucket(k)
 	e.next.Store(head.Load())
 	head.Store(e)
-	t.ring = append(t.ring, e)
 	return e, evicted
 }
 
-// swap publishes b in e, whose mutex is held, and accounts for its levels.
+// swap publishes b in e, whose mutex is held, and accounts for its levels. A book that is kept once and never again is
+// not used: a client who asks for every pair there is does not drive out the books that others watch.
 func (t *table) swap(e *entry, b *market.OrderBook) {
 	old := e.book.Swap(b)
 	t.levels.Add(weight(b) - weight(old))
-	e.touch()
+	if old != nil {
+		e.touch()
+	}
 }
 
-// shrink evicts until the levels are within their bound and tells how many books went. The last book stays, however
-// large: it is bounded by what an adapter reads.
-func (t *table) shrink() (evicted int) {
+// shrink evicts until the levels are within their bound and tells how many books went. The one that was just put stays,
+// however large: it is bounded by what an adapter reads.
+func (t *table) shrink(put *entry) (evicted int) {
 	if t.levels.Load() <= t.maxLevels {
 		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.levels.Load() > t.maxLevels && len(t.ring) > 1 {
-		t.evict()
+		at, last := t.victim(put), len(t.ring)-1
+		t.unlink(t.ring[at])
+		t.ring[at], t.ring[last] = t.ring[last], nil
+		t.ring = t.ring[:last]
+		t.hand = at
 		evicted++
 	}
 	return evicted
 }
 
-// evict removes one entry: the first that was not used since the hand last passed, or any after two rounds, in case
-// readers are faster than the hand.
-func (t *table) evict() {
-	for range 2 * len(t.ring) {
-		t.hand %= len(t.ring)
-		if !t.ring[t.hand].used.CompareAndSwap(true, false) {
-			break
+// victim is the place of the first entry that was not used since the hand last passed it, but not of spared; of any other
+// after two rounds, in case readers are faster than the hand.
+func (t *table) victim(spared *entry) int {
+	for step := 0; ; step++ {
+		at := t.hand % len(t.ring)
+		t.hand = at + 1
+		e := t.ring[at]
+		if e != spared && (!e.used.CompareAndSwap(true, false) || step > 2*len(t.ring)) {
+			return at
 		}
-		t.hand++
 	}
-	t.hand %= len(t.ring)
-	e := t.ring[t.hand]
-	last := len(t.ring) - 1
-	t.ring[t.hand], t.ring[last] = t.ring[last], nil
-	t.ring = t.ring[:last]
+}
 
+// unlink takes an entry out of its chain. Readers who are at it see its book and go on from it.
+func (t *table) unlink(e *entry) {
 	e.mu.Lock()
 	e.gone = true
 	t.levels.Add(-weight(e.book.Load()))

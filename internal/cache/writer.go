@@ -30,7 +30,11 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 			defer cancel()
-			s.flush(last)
+			for range breakAfter { // one timeout may be a pause of the server
+				if s.flush(last); s.queue.size() == 0 {
+					break
+				}
+			}
 			return nil
 		case <-tick.C:
 		}
@@ -71,6 +75,10 @@ func (s *Store) flush(ctx context.Context) {
 		return
 	}
 	books, listings := s.queue.take()
+	if len(books)+len(listings) == 0 {
+		s.recovered(true) // whatever could not be written before is gone: the answer is all that there is to go by
+		return
+	}
 	healthy := true
 	for len(books) > 0 && healthy && ctx.Err() == nil {
 		n := batch(books)
@@ -128,10 +136,15 @@ func (s *Store) settleWrite(ctx context.Context, start time.Time, err error) boo
 		return false // we went away, not Redis
 	}
 	s.observe(opWrite, start, err)
-	if s.writes.settle(time.Now(), err == nil) {
+	s.recovered(err == nil)
+	return err == nil
+}
+
+// recovered settles how a round trip of the writer ended, and fills the queue when that ends a failure.
+func (s *Store) recovered(ok bool) {
+	if s.writes.settle(time.Now(), ok) {
 		s.refill()
 	}
-	return err == nil
 }
 
 // refill queues everything that memory holds: a Redis that was gone may have come back empty, and in an outage of an

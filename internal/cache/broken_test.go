@@ -1,0 +1,443 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"exchange-gateway/internal/cache"
+	"exchange-gateway/internal/cache/redistest"
+	"exchange-gateway/internal/market"
+)
+
+// staleBound is the most by which Redis may slow a stale answer; a live one it may not slow at all. Other tests use the
+// machine at the same time, so a few answers may be slower for want of a processor: what waits for Redis waits each time.
+const (
+	staleBound = 60 * time.Millisecond
+	liveBound  = 10 * time.Millisecond
+)
+
+const bookKey = "gw:book:v1:{okx:BTC/USDT}"
+
+// gateway is a store over a real Redis, as one process has it.
+type gateway struct {
+	*cache.Store
+	stop func()
+}
+
+func start(t *testing.T, c redis.UniversalClient) gateway {
+	t.Helper()
+	s := cache.New(cache.Config{}, c, quiet(), prometheus.NewRegistry())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run = %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return gateway{s, stop}
+}
+
+// eventually waits for what happens in another process.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("never happened: %s", what)
+}
+
+func degradedBy(g gateway, part string) func() bool {
+	return func() bool { return slices.Contains(g.Degraded(), part) }
+}
+
+// stored writes books of ten pairs and returns when Redis has them.
+func stored(t *testing.T, g gateway, server *redistest.Server) {
+	t.Helper()
+	for i := range 10 {
+		g.Keep(book(t, pairNo(i), numbered(1)))
+	}
+	g.Keep(book(t, numbered(1)))
+	eventually(t, "eleven books in redis", func() bool { return server.Do("DBSIZE") == "11" })
+}
+
+// liveIsNotDelayed keeps and reads for a while and fails if that waited for Redis.
+func liveIsNotDelayed(t *testing.T, g gateway) {
+	t.Helper()
+	const rounds = 200
+	took := make([]time.Duration, rounds)
+	for i := range rounds {
+		b := book(t, numbered(int64(1000+i)))
+		begin := time.Now()
+		g.Keep(b)
+		if _, ok := g.Book("okx", btc); !ok {
+			t.Fatal("a live book is not in memory")
+		}
+		took[i] = time.Since(begin)
+		time.Sleep(time.Millisecond)
+	}
+	slices.Sort(took)
+	t.Logf("live: median %v, 95 %% %v", took[rounds/2], took[rounds*95/100])
+	if slow := took[rounds*95/100]; slow > liveBound {
+		t.Errorf("one live answer in twenty took %v or more, want under %v", slow, liveBound)
+	}
+}
+
+// staleIsBounded recalls ten books that are not in memory and tells how many it got.
+func staleIsBounded(t *testing.T, g gateway) (found int) {
+	t.Helper()
+	took := make([]time.Duration, 10)
+	for i := range took {
+		begin := time.Now()
+		if _, ok := g.Recall(t.Context(), "okx", book(t, pairNo(i)).Pair); ok {
+			found++
+		}
+		took[i] = time.Since(begin)
+	}
+	slices.Sort(took)
+	t.Logf("stale: median %v, slowest %v", took[5], took[9])
+	if took[7] > staleBound {
+		t.Errorf("stale answers took %v, want at most %v", took, staleBound)
+	}
+	return found
+}
+
+// allAreFound waits until the ten books are known: on a busy machine a well Redis may need more than 50 ms at times.
+func allAreFound(t *testing.T, g gateway) {
+	t.Helper()
+	eventually(t, "ten books out of redis", func() bool { return staleIsBounded(t, g) == 10 })
+}
+
+func TestBroken_aRestartInAnOutageKnowsTheTrueAge(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	first := start(t, client(t, server))
+	kept, _ := first.Keep(book(t, ago(90*time.Second), stamped(venueTime), numbered(7)))
+	eventually(t, "the book in redis", func() bool { return server.Do("EXISTS", bookKey) == "1" })
+	// The first process dies here: nothing of it is closed or flushed before the second starts.
+	second := start(t, client(t, server))
+	var got *market.OrderBook
+	eventually(t, "the second process knows the book", func() (ok bool) {
+		got, ok = second.Recall(t.Context(), "okx", btc)
+		return ok
+	})
+	age, known := got.Age(time.Now())
+	if !known || age < 90*time.Second || age > 95*time.Second {
+		t.Errorf("age = %v, %v, want 90s and what passed since", age, known)
+	}
+	if !got.ConfirmedAt.Equal(kept.ConfirmedAt) || !got.ChangedAt.Equal(kept.ChangedAt) || got.Compare(kept) != 0 ||
+		text(got) != text(kept) {
+		t.Errorf("got %+v, want %+v", got, kept)
+	}
+	if ttl := server.Do("PTTL", bookKey); len(ttl) != len("3510000") {
+		t.Errorf("ttl = %s ms, want an hour less the age", ttl)
+	}
+}
+
+func TestBroken_aShutdownWritesWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	g := start(t, client(t, server))
+	g.Keep(book(t))
+	g.KeepListings(listingsOf(btcListing))
+	g.stop()
+	if n := server.Do("DBSIZE"); n != "2" {
+		t.Errorf("redis holds %s values, want the book and the list", n)
+	}
+	next := start(t, client(t, server))
+	eventually(t, "the next process knows the list", func() bool {
+		l, ok := next.RecallListings(t.Context(), "okx")
+		return ok && l.Rows[0].Pair == btc
+	})
+}
+
+func TestBroken_down(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	g := start(t, client(t, server))
+	stored(t, g, server)
+	server.Kill()
+	liveIsNotDelayed(t, g)
+	staleIsBounded(t, g)
+	staleIsBounded(t, start(t, client(t, server)))
+	eventually(t, "degraded", degradedBy(g, cache.DegradedWrite))
+	server.Restart()
+	eventually(t, "whole again", func() bool { return g.Degraded() == nil })
+	// It came back empty; what memory holds is written again, without a single answer of the exchange.
+	eventually(t, "eleven books in redis", func() bool { return server.Do("DBSIZE") == "11" })
+	g.stop()
+}
+
+func TestBroken_hung(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	g := start(t, client(t, server))
+	stored(t, g, server)
+	server.Freeze()
+	staleIsBounded(t, start(t, client(t, server)))
+	liveIsNotDelayed(t, g)
+	eventually(t, "degraded", degradedBy(g, cache.DegradedWrite))
+	begin := time.Now()
+	g.Recall(t.Context(), "okx", market.Pair{Base: "ETH", Quote: "USDT"})
+	if took := time.Since(begin); took > 5*time.Millisecond {
+		t.Errorf("a stale answer waited %v for a redis that is known to hang", took)
+	}
+	server.Thaw()
+	eventually(t, "whole again", func() bool { return g.Degraded() == nil })
+	eventually(t, "the last book in redis", func() bool {
+		b, err := patient(t, server, cache.Config{}).ReadBook(t.Context(), "okx", btc)
+		return err == nil && b.Sequence.Value == 1199
+	})
+}
+
+// hangs is a hook that stops the server between reading its clock and sending it the scripts.
+type hangs struct{ server *redistest.Server }
+
+func (h hangs) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h hangs) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h hangs) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h.server.Freeze()
+		return next(ctx, cmds)
+	}
+}
+
+func TestBroken_aCommandThatRunsLateMakesNothingYounger(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	c := client(t, server)
+	r := cache.NewRedis(cache.Config{}, c)
+	old := book(t, numbered(1))
+	// The script has to be there already, or the command that runs late fails for another reason.
+	if _, err := patient(t, server, cache.Config{}).WriteBooks(t.Context(), []*market.OrderBook{book(t, pairNo(1))}); err != nil {
+		t.Fatal(err)
+	}
+	other := client(t, server)
+	before := scripts(t, other)
+	c.AddHook(hangs{server})
+	if _, err := r.WriteBooks(t.Context(), []*market.OrderBook{old}); err == nil {
+		t.Fatal("a frozen server took a book")
+	}
+	time.Sleep(1200 * time.Millisecond)
+	server.Thaw()
+	if server.Do("EXISTS", bookKey) != "0" {
+		t.Error("a command from before the hang was executed after it")
+	}
+	if after := scripts(t, other); after == before {
+		t.Error("the late command never ran, so this test tells nothing")
+	}
+}
+
+// scripts is how many scripts the server ran, as it counts them itself.
+func scripts(t *testing.T, c redis.UniversalClient) string {
+	t.Helper()
+	info, err := c.Info(t.Context(), "commandstats").Result()
+	_, calls, ok := strings.Cut(info, "cmdstat_evalsha:")
+	if err != nil || !ok {
+		t.Fatalf("no count of scripts: %v", err)
+	}
+	calls, _, _ = strings.Cut(calls, ",")
+	return calls
+}
+
+func TestBroken_slow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		delay time.Duration
+		want  int
+	}{{15 * time.Millisecond, 10}, {100 * time.Millisecond, 0}} {
+		t.Run(c.delay.String(), func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			writer := start(t, client(t, server))
+			stored(t, writer, server)
+			slow := redis.NewClient(cache.ClientOptions(redis.UniversalOptions{Addrs: []string{delayed(t, server.Addr(), c.delay)}}).Simple())
+			t.Cleanup(func() { _ = slow.Close() })
+			// A connection costs a round trip of its own, so the first question may fail.
+			g := start(t, slow)
+			g.Recall(t.Context(), "okx", market.Pair{Base: "ETH", Quote: "USDT"})
+			liveIsNotDelayed(t, g)
+			if c.want == 10 {
+				allAreFound(t, g)
+			} else if found := staleIsBounded(t, g); found != c.want {
+				t.Errorf("found %d of 10 books, want %d", found, c.want)
+			}
+		})
+	}
+}
+
+// delayed is a relay to addr that hands every answer on a while later.
+func delayed(t *testing.T, addr string, by time.Duration) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", addr)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
+			go func() { _, _ = io.Copy(slowWriter{in, by}, out); _ = in.Close() }()
+		}
+	}()
+	return l.Addr().String()
+}
+
+type slowWriter struct {
+	w  io.Writer
+	by time.Duration
+}
+
+func (s slowWriter) Write(p []byte) (int, error) {
+	time.Sleep(s.by)
+	return s.w.Write(p)
+}
+
+func TestBroken_readOnlyReplica(t *testing.T) {
+	t.Parallel()
+	primary, replica := redistest.Start(t), redistest.Start(t)
+	stored(t, start(t, client(t, primary)), primary)
+	host, port, _ := net.SplitHostPort(primary.Addr())
+	replica.Do("REPLICAOF", host, port)
+	eventually(t, "the replica has the books", func() bool { return replica.Do("DBSIZE") == "11" })
+	g := start(t, client(t, replica))
+	allAreFound(t, g)
+	liveIsNotDelayed(t, g)
+	eventually(t, "degraded", degradedBy(g, cache.DegradedWrite))
+	eventually(t, "reads count as well: a replica can be read", func() bool {
+		return slices.Equal(g.Degraded(), []string{cache.DegradedWrite})
+	})
+	replica.Do("REPLICAOF", "NO", "ONE")
+	eventually(t, "whole again", func() bool { return g.Degraded() == nil })
+}
+
+func TestBroken_full(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
+	g := start(t, client(t, server))
+	stored(t, g, server)
+	server.Do("CONFIG", "SET", "maxmemory", "1")
+	liveIsNotDelayed(t, g)
+	eventually(t, "degraded", degradedBy(g, cache.DegradedWrite))
+	allAreFound(t, start(t, client(t, server)))
+	server.Do("CONFIG", "SET", "maxmemory", "0")
+	eventually(t, "whole again", func() bool { return g.Degraded() == nil })
+}
+
+func TestBroken_rubbish(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*redistest.Server){
+		"text":               func(s *redistest.Server) { s.Do("SET", bookKey, "rubbish") },
+		"another type":       func(s *redistest.Server) { s.Do("RPUSH", bookKey, "a", "b") },
+		"a header that lies": func(s *redistest.Server) { s.Do("SET", bookKey, "gwb01"+strings.Repeat("9", 88)) },
+		"an older format":    func(s *redistest.Server) { s.Do("SET", bookKey, "gwb00123") },
+		"two megabytes":      func(s *redistest.Server) { s.Do("SETRANGE", bookKey, "2097152", "x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			set(server)
+			g := start(t, client(t, server))
+			eventually(t, "the values alone are degraded: redis itself is well", func() bool {
+				if b, ok := g.Recall(t.Context(), "okx", btc); ok {
+					t.Fatalf("read %+v", b)
+				}
+				return slices.Equal(g.Degraded(), []string{cache.DegradedValues})
+			})
+			// It is our name, so the next book takes it.
+			g.Keep(book(t, numbered(5)))
+			r := patient(t, server, cache.Config{})
+			eventually(t, "a book in its place", func() bool {
+				b, err := r.ReadBook(t.Context(), "okx", btc)
+				return err == nil && b.Sequence.Value == 5
+			})
+		})
+	}
+}
+
+func TestBroken_aNewerFormatIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	const listKey = "gw:listings:v1:{okx}"
+	newer := map[string]string{bookKey: "gwb02-of-a-newer-gateway", listKey: "gwl02-of-a-newer-gateway"}
+	for k, v := range newer {
+		server.Do("SET", k, v)
+	}
+	g := start(t, client(t, server))
+	eventually(t, "degraded", func() bool {
+		if b, ok := g.Recall(t.Context(), "okx", btc); ok {
+			t.Fatalf("read %+v", b)
+		}
+		return slices.Equal(g.Degraded(), []string{cache.DegradedValues})
+	})
+	g.Keep(book(t))
+	g.KeepListings(listingsOf(btcListing))
+	g.stop()
+	c := client(t, server)
+	for k, v := range newer {
+		if got := c.Get(t.Context(), k).Val(); got != v {
+			t.Errorf("%s = %q, want what the newer gateway wrote", k, got)
+		}
+	}
+}
+
+func TestBroken_flushedUnderLoad(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	g := start(t, client(t, server))
+	stored(t, g, server)
+	for range 5 {
+		server.Do("FLUSHALL")
+		server.Do("SCRIPT", "FLUSH")
+		liveIsNotDelayed(t, g)
+		if found := staleIsBounded(t, g); found != 10 {
+			t.Errorf("found %d of 10 books that memory holds", found)
+		}
+	}
+	eventually(t, "whole: an empty redis is well", func() bool { return g.Degraded() == nil })
+	eventually(t, "the streaming book in redis", func() bool { return server.Do("EXISTS", bookKey) == "1" })
+}
+
+func TestBroken_anotherBookUnderTheName(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	c := client(t, server)
+	value, err := cache.EncodeBook(book(t, pairNo(3)), time.Now().UnixMicro())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Set(t.Context(), bookKey, value, time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	r := patient(t, server, cache.Config{})
+	if b, err := r.ReadBook(t.Context(), "okx", btc); err == nil || fmt.Sprint(err) != cache.ErrRubbish.Error() {
+		t.Errorf("read %+v, %v: the book of another pair", b, err)
+	}
+}
