@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -185,6 +184,14 @@ func TestGate_onlyExtends(t *testing.T) {
 		observe(market.KindRateLimited, 55*time.Second, 2*time.Second)
 		if g := w.gate(t); time.Until(g.Until) != 55*time.Second {
 			t.Fatalf("%+v, want the later end", g)
+		}
+		// A good answer that was on its way for all that time does not take the growth back.
+		w.open(t)
+		time.Sleep(2 * time.Minute)
+		door.Observe(t.Context(), call, market.Observation{Elapsed: 4 * time.Minute})
+		observe(market.KindRateLimited, 0, 0)
+		if g := w.gate(t); time.Until(g.Until) != 4*time.Second {
+			t.Fatalf("%+v, want the second hold", g)
 		}
 	})
 }
@@ -387,119 +394,6 @@ func TestGate_retryAtItsEnd(t *testing.T) {
 		wantKind(t, err, market.KindRateLimited)
 		if time.Since(began) != 0 || retryAfter(t, err) < 4*time.Second {
 			t.Fatalf("after %v: %v", time.Since(began), err)
-		}
-	})
-}
-
-// A request that nobody guards, such as a clock sync, stands before the same gates and closes them too.
-func TestDoor_outsideACall(t *testing.T) {
-	in(t, &venue{}, resilience.Config{}, func(t *testing.T, w *world) {
-		door := w.guard.Door(venueID)
-		call := market.Call{Exchange: venueID, Op: market.OpTime, Class: market.ClassReference, Scopes: []market.Scope{ipScope}}
-		if err := door.Admit(t.Context(), call); err != nil {
-			t.Fatal(err)
-		}
-		e, _ := errors.AsType[*market.Error](in20s())
-		door.Observe(t.Context(), call, market.Observation{Err: e})
-		wantKind(t, door.Admit(t.Context(), call), market.KindRateLimited)
-		wantKind(t, w.book(t.Context()), market.KindRateLimited)
-		if w.sent() != 0 {
-			t.Fatal("a book was asked for")
-		}
-	})
-}
-
-// Pages of one call: the gate that closes at the second page stops the third, and says nothing about health.
-func TestDoor_gateClosesBetweenPages(t *testing.T) {
-	in(t, &venue{pages: 5, scopes: []market.Scope{ipScope}}, resilience.Config{}, func(t *testing.T, w *world) {
-		door := w.guard.Door(venueID)
-		w.answers(func(ctx context.Context, n int) error {
-			if n == 2 {
-				e, _ := errors.AsType[*market.Error](in20s())
-				door.Observe(context.Background(), w.call(market.OpTime), market.Observation{Err: e}) // somebody else's answer
-			}
-			return nil
-		})
-		err := w.book(t.Context())
-		wantKind(t, err, market.KindRateLimited)
-		if w.sent() != 2 {
-			t.Fatalf("pages = %d, want 2", w.sent())
-		}
-		if st := w.circuit(t, market.ClassMarketData); st.Window.Settled != 0 {
-			t.Fatalf("%+v: our own refusal counted", st.Window)
-		}
-	})
-}
-
-func TestModes(t *testing.T) {
-	in(t, &venue{}, resilience.Config{}, func(t *testing.T, w *world) {
-		until := time.Now().Add(time.Hour)
-		for _, test := range []struct {
-			set  func(market.ExchangeID, market.Class, time.Time) error
-			kind market.Kind
-		}{{w.guard.Isolate, market.KindIsolated}, {w.guard.Withhold, market.KindWithheld}} {
-			if err := test.set(venueID, market.ClassMarketData, until); err != nil {
-				t.Fatal(err)
-			}
-			err := w.book(t.Context())
-			wantKind(t, err, test.kind)
-			if got := retryAfter(t, err); got < time.Hour || got > 72*time.Minute {
-				t.Fatalf("retry after %v", got)
-			}
-			wantKind(t, w.guard.Door(venueID).Admit(t.Context(), w.call(market.OpOrderBook)), test.kind)
-			wantKind(t, w.guard.Peek(w.call(market.OpOrderBook)), test.kind)
-			if st := w.circuit(t, market.ClassMarketData); !st.Isolated || st.State != market.CircuitClosed {
-				t.Fatalf("%+v", st)
-			}
-			if _, err := w.data.Statistics(t.Context(), market.Listing{}); err != nil {
-				t.Fatalf("another class: %v", err)
-			}
-		}
-		if w.sent() != 2 {
-			t.Fatalf("requests = %d, want the statistics alone", w.sent())
-		}
-		if err := w.guard.Release(venueID, market.ClassMarketData); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.book(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.guard.Isolate(venueID, "", time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		_, err := w.acc.Balances(t.Context(), market.WalletTrading)
-		wantKind(t, err, market.KindIsolated)
-		time.Sleep(time.Minute)
-		if _, err := w.acc.Balances(t.Context(), market.WalletTrading); err != nil {
-			t.Fatalf("a mode ends by itself: %v", err)
-		}
-		if w.guard.Isolate("nobody", "", until) == nil || w.guard.Isolate(venueID, "no class", until) == nil {
-			t.Fatal("a mode for nothing was taken")
-		}
-	})
-}
-
-// Operator modes over each state: probes are refused too, and the state is what it was when the mode ends.
-func TestModes_overOpenAndHalfOpen(t *testing.T) {
-	in(t, &venue{}, resilience.Config{}, func(t *testing.T, w *world) {
-		w.trip(t)
-		w.untilProbe(t)
-		before := w.sent()
-		_ = w.guard.Isolate(venueID, "", time.Now().Add(time.Minute))
-		wantKind(t, w.book(t.Context()), market.KindIsolated)
-		w.wantState(t, market.CircuitOpen)
-		time.Sleep(time.Minute)
-		w.answers(hang)
-		var probe sync.WaitGroup
-		probe.Go(func() { _ = w.book(t.Context()) })
-		synctest.Wait()
-		w.wantState(t, market.CircuitHalfOpen)
-		_ = w.guard.Isolate(venueID, "", time.Now().Add(time.Minute))
-		wantKind(t, w.book(t.Context()), market.KindIsolated)
-		probe.Wait()
-		w.wantState(t, market.CircuitOpen) // the probe that was under way counts
-		if got := w.sent() - before; got != 1 {
-			t.Fatalf("requests = %d, want the one probe", got)
 		}
 	})
 }

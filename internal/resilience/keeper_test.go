@@ -119,7 +119,10 @@ func TestKeeper_strikesSurvive(t *testing.T) {
 func TestKeeper_writtenBeforeTheAnswerReturns(t *testing.T) {
 	k := &keeper{delay: 100 * time.Millisecond}
 	in(t, &venue{scopes: []market.Scope{ipScope}}, resilience.Config{Keeper: k}, func(t *testing.T, w *world) {
-		w.answers(func(context.Context, int) error { time.Sleep(50 * time.Millisecond); return in20s() })
+		w.answers(func(_ context.Context, n int) error {
+			time.Sleep(time.Duration(50+n) * time.Millisecond)
+			return in20s()
+		})
 		began := time.Now()
 		var calls sync.WaitGroup
 		for range 50 {

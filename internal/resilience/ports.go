@@ -56,8 +56,8 @@ type guardedAccount struct {
 	account market.VenueAccount
 }
 
-// Account returns the guarded port of a credential at an exchange whose MarketData was guarded before, since the rate
-// limits come from there. Its probes end with their caller: nobody else may see the answer.
+// Account returns the guarded port of a credential. The rate limits come with MarketData of the same exchange, which has
+// to be guarded too before the first call. Its probes end with their caller: nobody else may see the answer.
 func (g *Guard) Account(id market.ExchangeID, a market.VenueAccount) market.Account {
 	x := g.exchange(id)
 	plan := a.Plan(market.WalletTrading)
