@@ -48,7 +48,7 @@ func TestClock_measures(t *testing.T) {
 		if offset, at := c.Offset(); offset != s.ahead || !at.Equal(time.Now()) {
 			t.Errorf("offset %v, measured %v ago, want %v", offset, time.Since(at), s.ahead)
 		}
-		if got := c.Now().Sub(time.Now()); got != s.ahead {
+		if got := time.Until(c.Now()); got != s.ahead {
 			t.Errorf("now is %v ahead, want %v", got, s.ahead)
 		}
 	})
@@ -72,11 +72,11 @@ func TestClock_measuresAgain(t *testing.T) {
 		ensure(2)
 		s.ahead = time.Minute
 		c.Doubt()
-		if got := c.Now().Sub(time.Now()); got != 0 {
+		if got := time.Until(c.Now()); got != 0 {
 			t.Errorf("doubt alone changed the offset to %v", got)
 		}
 		ensure(3)
-		if got := c.Now().Sub(time.Now()); got != time.Minute {
+		if got := time.Until(c.Now()); got != time.Minute {
 			t.Errorf("now is %v ahead", got)
 		}
 	})

@@ -89,8 +89,13 @@ func TestResponse_isHTML(t *testing.T) {
 		contentType, body string
 		want              bool
 	}{
-		{"text/html", "", true}, {"text/html; charset=UTF-8", "{}", true}, {"application/json", " \r\n<!DOCTYPE html>", true},
-		{"", "<html>", true}, {"application/json", "{}", false}, {"", "", false}, {"text/plain", "busy", false},
+		{"text/html", "", true},
+		{"text/html; charset=UTF-8", "{}", true},
+		{"application/json", " \r\n<!DOCTYPE html>", true},
+		{"", "<html>", true},
+		{"application/json", "{}", false},
+		{"", "", false},
+		{"text/plain", "busy", false},
 	} {
 		if got := answer(map[string]string{"Content-Type": c.contentType}, c.body).IsHTML(); got != c.want {
 			t.Errorf("%q, %q: %t", c.contentType, c.body, got)

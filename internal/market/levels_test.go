@@ -58,8 +58,18 @@ func TestNewLevels(t *testing.T) {
 
 func TestNewLevels_suspects(t *testing.T) {
 	for _, c := range [][2]string{
-		{"5x1", "5x1"}, {"5.0x1", "5.00x1"}, {"6x1", "5x1"}, {"1x1 6x1", "5x1"}, {"-1x1", ""}, {"0x1", ""}, {"", "0.00x1"}, {"1x-1", ""},
-		{"", "1x-0.1"}, {"5x1 5x2", ""}, {"5x1 4x1 5.00x1", ""}, {"", "5x1 6x1 5x1"},
+		{"5x1", "5x1"},
+		{"5.0x1", "5.00x1"},
+		{"6x1", "5x1"},
+		{"1x1 6x1", "5x1"},
+		{"-1x1", ""},
+		{"0x1", ""},
+		{"", "0.00x1"},
+		{"1x-1", ""},
+		{"", "1x-0.1"},
+		{"5x1 5x2", ""},
+		{"5x1 4x1 5.00x1", ""},
+		{"", "5x1 6x1 5x1"},
 	} {
 		l, err := market.NewLevels(levels(c[0]), levels(c[1]))
 		if !errors.Is(err, market.ErrSuspect) || l != nil {
@@ -89,8 +99,12 @@ func TestLevels_equal(t *testing.T) {
 		bids, asks string
 		want       bool
 	}{
-		{"3x1 2x1", "4x1", true}, {"3.00x1.0 2x1", "4x1.000", true}, {"3x1", "4x1", false}, {"3x1 2x1", "4x2", false},
-		{"3x1 2x1", "", false}, {"3x1 2.1x1", "4x1", false},
+		{"3x1 2x1", "4x1", true},
+		{"3.00x1.0 2x1", "4x1.000", true},
+		{"3x1", "4x1", false},
+		{"3x1 2x1", "4x2", false},
+		{"3x1 2x1", "", false},
+		{"3x1 2.1x1", "4x1", false},
 	} {
 		if got := a.Equal(mustLevels(t, c.bids, c.asks)); got != c.want {
 			t.Errorf("%s | %s: equal %t", c.bids, c.asks, got)

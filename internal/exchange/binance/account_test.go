@@ -225,11 +225,13 @@ func TestHosts_configured(t *testing.T) {
 		"one":       {exchange.Config{Hosts: []string{"http://127.0.0.1:9/"}}, false, "http://127.0.0.1:9", "http://127.0.0.1:9", market.ScopeExchange},
 		"one, demo": {exchange.Config{Hosts: []string{"http://127.0.0.1:9"}}, true, "http://127.0.0.1:9", "http://127.0.0.1:9", market.ScopeExchange},
 		"data only": {
-			exchange.Config{Hosts: []string{"https://data-api.binance.vision"}}, false, "https://data-api.binance.vision",
+			exchange.Config{Hosts: []string{"https://data-api.binance.vision"}},
+			false, "https://data-api.binance.vision",
 			"https://api.binance.com", market.ScopeEndpoint,
 		},
 		"both": {
-			exchange.Config{Hosts: []string{"https://a.example"}, AccountHosts: []string{"https://b.example"}}, false,
+			exchange.Config{Hosts: []string{"https://a.example"}, AccountHosts: []string{"https://b.example"}},
+			false,
 			"https://a.example", "https://b.example", market.ScopeEndpoint,
 		},
 	} {

@@ -76,7 +76,9 @@ func TestContract(t *testing.T) {
 		MaxDepth:    5000,
 		Credentials: []market.Credential{credential(exampleSecret), credential(pkcs8(exampleEd25519())), credential(pkcs8(exampleRSA()))},
 		BadCredentials: []market.Credential{
-			credential(""), {Secret: market.NewSecret(exampleSecret)}, credential("with a space in the middle of it"),
+			credential(""),
+			{Secret: market.NewSecret(exampleSecret)},
+			credential("with a space in the middle of it"),
 			credential("-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5\n-----END PRIVATE KEY-----\n"),
 		},
 		CrossedBook: `{"lastUpdateId":1,"bids":[["101.00","1"]],"asks":[["100.00","1"]]}`,

@@ -310,6 +310,24 @@ func TestErrors_breakOff(t *testing.T) {
 	}
 }
 
+// TestErrors_say: a person who reads the log learns a page from an answer that is cut.
+func TestErrors_say(t *testing.T) {
+	for text, reply := range map[string]exchangetest.Reply{
+		"a page instead of an answer":         {Status: 502, Body: htmlPage},
+		"no answer that can be read":          {Status: 502},
+		"it is overloaded":                    refusal(503, -1008),
+		"a code that its documentation":       refusal(400, -9999),
+		"(HTTP 400) code -1121":               refusal(400, -1121),
+		"read order book: JSON at byte":       {Body: `{"lastUpdateId":1,"bids":[["1","2"`},
+		"read order book: a field is missing": {Body: `{}`},
+	} {
+		v, _ := venueOn(t, always(reply))
+		if _, err := v.OrderBook(t.Context(), btcusdt, 100); !strings.Contains(err.Error(), text) {
+			t.Errorf("got %v, want %q in it", err, text)
+		}
+	}
+}
+
 func FuzzErrors(f *testing.F) {
 	for _, s := range []string{
 		`{"code":-1121,"msg":"Invalid symbol."}`, `{"code":"-1003","msg":"banned until 1660090423228"}`, `{"code":0,"msg":{}}`,
