@@ -331,3 +331,26 @@ func TestOutage_nothingIsSentWhileAGateIsClosed(t *testing.T) {
 		}
 	})
 }
+
+func TestBalances_aRequestThatPassedTheDoorIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSystem(t, btc)
+		var wait sync.WaitGroup
+		for range 2 {
+			for range 5 { // who come together share what is not yet sent, or each send their own: never an older one
+				wait.Go(func() {
+					if _, err := s.accounts.Balances(t.Context(), spot); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+			time.Sleep(10 * time.Millisecond) // the requests take 30
+		}
+		before := s.wire.count(market.OpBalances)
+		wait.Wait()
+		if before < 2 {
+			t.Errorf("%d requests: callers got the answer of one that was sent before they asked", before)
+		}
+	})
+}
