@@ -6,8 +6,10 @@
 //
 //   - [Venue.ServeHTTP]: inside any server;
 //   - [Venue.Transport]: an http.RoundTripper without sockets and without goroutines, for testing/synctest bubbles;
-//   - [Venue.StartPipe]: a real http.Server over in-memory connections, for bubbles in which connections and dials matter;
-//   - [Venue.Start]: a listener on the loopback, with TLS if asked. A [Relay] in front of it can drop packets silently.
+//   - [Sim.StartPipe]: a real http.Server over in-memory connections, for bubbles in which connections and dials matter;
+//   - [Sim.Start]: a listener on the loopback, with TLS if asked. A [Relay] in front of it can drop packets silently.
+//
+// Servers speak HTTP/1.1 only: a reset of one request is not a reset of a connection in HTTP/2. All clients of a venue are one IP.
 //
 // # Market
 //

@@ -46,10 +46,29 @@ func (u unit) amount(n int64) amount {
 }
 
 // plain prints n units without trailing zeros, as OKX and Coinbase do.
-func (u unit) plain(n int64) string { return u.amount(n).plain() }
+func (u unit) plain(n int64) string {
+	if s, ok := u.digits(n); ok {
+		return strip(point(s, u.scale))
+	}
+	return u.amount(n).plain()
+}
 
 // eight prints n units as Binance does: 8 decimals at least.
-func (u unit) eight(n int64) string { return eight(u.amount(n)) }
+func (u unit) eight(n int64) string {
+	if s, ok := u.digits(n); ok {
+		return point(s+zeros[:max(8-u.scale, 0)], max(8, u.scale))
+	}
+	return eight(u.amount(n))
+}
+
+// digits is n units without a point, for all that fits into an int64: books are printed this way.
+func (u unit) digits(n int64) (string, bool) {
+	product := n * u.coef
+	if n < 0 || product/u.coef != n {
+		return "", false
+	}
+	return strconv.FormatInt(product, 10), true
+}
 
 // eight prints an amount with 8 decimals at least.
 func eight(a amount) string { return a.fixed(max(8, a.scale)) }
@@ -127,23 +146,30 @@ func (a amount) fixed(decimals int) string {
 	if s[0] == '-' {
 		sign, s = "-", s[1:]
 	}
-	if decimals == 0 {
-		return sign + s
-	}
-	if len(s) <= decimals {
-		s = strings.Repeat("0", decimals-len(s)+1) + s
-	}
-	return sign + s[:len(s)-decimals] + "." + s[len(s)-decimals:]
+	return sign + point(s, decimals)
 }
 
-// plain prints without trailing zeros, as OKX and Coinbase do.
-func (a amount) plain() string {
-	s := a.fixed(a.scale)
+// point puts a decimal point into digits.
+func point(digits string, decimals int) string {
+	if decimals == 0 {
+		return digits
+	}
+	if len(digits) <= decimals {
+		digits = strings.Repeat("0", decimals-len(digits)+1) + digits
+	}
+	return digits[:len(digits)-decimals] + "." + digits[len(digits)-decimals:]
+}
+
+// strip drops trailing zeros behind the point.
+func strip(s string) string {
 	if !strings.Contains(s, ".") {
 		return s
 	}
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
+
+// plain prints without trailing zeros, as OKX and Coinbase do.
+func (a amount) plain() string { return strip(a.fixed(a.scale)) }
 
 // amountOf is a whole number.
 func amountOf(n int64) amount { return amount{n: big.NewInt(n)} }

@@ -38,7 +38,8 @@ type Sim struct {
 	busy   sync.WaitGroup // schedules
 }
 
-// New builds the venues. It does no I/O and starts nothing.
+// New builds the venues. It reads the files of a manifest and starts nothing. A Sim for a synctest bubble has to be made inside it:
+// channels from outside would keep the bubble's clock from moving while a request hangs.
 func New(cfg Config) (*Sim, error) {
 	s := &Sim{seed: cfg.Seed, relays: map[string]*Relay{}, plays: map[*play]struct{}{}, done: make(chan struct{})}
 	creds := cfg.Credentials

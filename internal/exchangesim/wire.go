@@ -11,7 +11,7 @@ import (
 )
 
 // ServeHTTP answers as the venue does. Hanging answers end when the client leaves or the Sim is closed. A reset needs a server of
-// HTTP/1.1, as those of [Venue.Start] and [Venue.StartPipe] are; elsewhere the request is aborted.
+// HTTP/1.1, as those of [Sim.Start] and [Sim.StartPipe] are; elsewhere the request is aborted.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := v.prepare(r.Context(), r)
 	if d.sent >= 0 {
