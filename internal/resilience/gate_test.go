@@ -332,6 +332,9 @@ func TestGate_brokenSymbols(t *testing.T) {
 					t.Fatalf("the broken symbol was asked %d times in 5 minutes", got)
 				}
 				w.wantState(t, market.CircuitClosed)
+				if st := w.circuit(t, market.ClassMarketData); st.Window.Failures != 0 {
+					t.Fatalf("%+v: one broken book counts against the exchange", st.Window)
+				}
 				bad["WORSE"] = true
 				for range 400 {
 					_ = ask("BAD")

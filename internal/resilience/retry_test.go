@@ -179,11 +179,11 @@ func TestOutcome_whoEndedIt(t *testing.T) {
 		if got := time.Since(began); got > 3*time.Second {
 			t.Fatalf("ended after %v", got)
 		}
-		answered := fails(market.KindMaintenance)
+		answered := fails(market.KindUnavailable)
 		answered.Status = 503
 		ctx, cancel = context.WithCancel(t.Context())
 		w.answers(func(context.Context, int) error { cancel(); return answered })
-		wantKind(t, w.book(ctx), market.KindMaintenance) // what the exchange said stands
+		wantKind(t, w.book(ctx), market.KindUnavailable) // what the exchange said stands
 	})
 }
 
