@@ -154,15 +154,14 @@ func (v *Venue) byCode(res *exchange.Response, said envelope, g gates) *market.E
 	case !known:
 		row.kind, row.text = market.KindUnavailable, "an error that cannot be read"
 	}
-	switch row.kind { //nolint:exhaustive // the other kinds of the table need no more than their text
-	case market.KindRateLimited:
+	if row.kind == market.KindRateLimited {
 		return v.limited(res)
-	case market.KindInvalid:
-		return ours(row.text)
-	case market.KindAuth:
-		return g.auth(&market.Error{Kind: market.KindAuth, Err: errors.New(row.text)})
 	}
-	return &market.Error{Kind: row.kind, Err: errors.New(row.text)}
+	e := &market.Error{Kind: row.kind, OurFault: row.kind == market.KindInvalid, Err: errors.New(row.text)}
+	if row.kind == market.KindAuth {
+		return g.auth(e)
+	}
+	return e
 }
 
 // ours is a request that was wrong though the caller's was not: pairs are mapped through the exchange's own list.
