@@ -44,6 +44,7 @@ type App struct {
 	accounts *gateway.Accounts
 	api      *api.Server
 	registry *prometheus.Registry
+	families map[market.ExchangeID][]string // API families with circuits of their own, "" among them
 }
 
 // New builds the gateway. It opens no socket; the only files that it reads are those that the configuration names. All
@@ -70,6 +71,7 @@ func New(conf config.Config, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.families = venues.families
 	a.store = cache.New(cache.Config{FreshFor: conf.FreshFor, BookTTL: conf.StaleMaxAge, Prefix: conf.Redis.KeyPrefix}, a.redis, o.Log, a.registry)
 	a.books = gateway.NewBooks(a.booksConfig(venues))
 	a.accounts = gateway.NewAccounts(gateway.AccountsConfig{

@@ -30,17 +30,16 @@ func (a *App) apiConfig(o Options) api.Config {
 // degraded lists what does not work as configured.
 func (a *App) degraded() []string { return append(a.gates.Degraded(), a.store.Degraded()...) }
 
-// worstCircuit is the worst state among an exchange's circuits of one class.
+// worstCircuit is the worst state among an exchange's circuits of one class, "" if it has none.
 func (a *App) worstCircuit(id market.ExchangeID, class market.Class) market.CircuitState {
-	worst := market.CircuitClosed
-	for _, s := range a.guard.Circuits() {
-		if s.ID.Exchange != id || s.ID.Class != class {
-			continue
-		}
-		if s.State == market.CircuitOpen {
+	worst := market.CircuitState("")
+	for _, family := range a.families[id] {
+		s, ok := a.guard.Circuit(market.CircuitID{Exchange: id, Class: class, Family: family})
+		switch {
+		case !ok:
+		case s.State == market.CircuitOpen:
 			return s.State
-		}
-		if s.State == market.CircuitHalfOpen {
+		case worst == "" || s.State == market.CircuitHalfOpen:
 			worst = s.State
 		}
 	}

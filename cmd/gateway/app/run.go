@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -52,6 +53,10 @@ func (a *App) Run(ctx context.Context, ready func(Addresses)) error {
 	return errors.Join(err, a.Close(closing))
 }
 
+// maxConnections is how many connections a listener holds; further ones wait in the kernel's queue until one is closed. An
+// idle one costs about 10 KB and is closed after two minutes.
+const maxConnections = 20_000
+
 func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error) {
 	var lc net.ListenConfig
 	if public, err = lc.Listen(ctx, "tcp", a.conf.Listen); err != nil {
@@ -60,6 +65,7 @@ func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error
 	if admin, err = lc.Listen(ctx, "tcp", a.conf.AdminListen); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("admin listener: %w", err), public.Close())
 	}
+	public, admin = netutil.LimitListener(public, maxConnections), netutil.LimitListener(admin, maxConnections)
 	if a.conf.TLSCertFile == "" {
 		return public, admin, nil
 	}

@@ -21,11 +21,12 @@ import (
 type venues struct {
 	public   []gateway.Venue // sorted by id
 	accounts []gateway.NamedAccount
+	families map[market.ExchangeID][]string
 }
 
 // newVenues makes the adapters of the enabled exchanges and their accounts, all behind the guard.
 func newVenues(conf config.Config, guard *resilience.Guard, o Options) (venues, error) {
-	var all venues
+	all := venues{families: map[market.ExchangeID][]string{}}
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(conf.Exchanges)) {
 		e := conf.Exchanges[id]
@@ -56,16 +57,21 @@ func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.
 	}
 	// Accounts first: some exchanges limit each account, and a venue states the limits of the accounts that it has.
 	var errs []error
+	families := []string{""}
 	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
 		account, err := venue.Account(name, e.Accounts[name].Credential())
 		if err != nil {
 			errs = append(errs, fmt.Errorf("exchanges.%s.accounts.%s: %w", id, name, err))
 			continue
 		}
+		if family := account.Plan(venue.Wallets()[0]).Family; !slices.Contains(families, family) {
+			families = append(families, family)
+		}
 		v.accounts = append(v.accounts, gateway.NamedAccount{
 			Exchange: id, Name: name, Account: guard.Account(id, account), Wallets: venue.Wallets(),
 		})
 	}
+	v.families[id] = families
 	v.public = append(v.public, gateway.Venue{
 		ID: id, Data: guard.MarketData(venue), Plan: venue.Plan, Health: health{guard},
 	})

@@ -141,3 +141,19 @@ func TestCheckExposure(t *testing.T) {
 	f("", "listen=0.0.0.0:8080", "keys_file="+keys, "tls_cert_file=c", "tls_key_file=k")
 	f("admin_listen", "admin_listen=0.0.0.0:8081")
 }
+
+func FuzzLoad(f *testing.F) {
+	for _, text := range []string{"listen: 127.0.0.1:1\n", "exchanges:\n  okx: {region: eea}\n", "a: [", "? :", "stale_wait: soon"} {
+		f.Add(text)
+	}
+	file := filepath.Join(f.TempDir(), "gateway.yaml")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(config.Sources{File: file, Known: known, Home: "/nowhere"})
+		if err == nil && (c.DepthDefault < 1 || c.InFlight < 1) {
+			t.Fatalf("%q loads as %+v", text, c)
+		}
+	})
+}

@@ -55,7 +55,7 @@ func (c *Config) readFile(s Sources) error {
 	if err != nil {
 		return fmt.Errorf("read configuration: %w", err)
 	}
-	if err := yaml.UnmarshalWithOptions(text, c, yaml.Strict()); err != nil {
+	if err := decode(text, c); err != nil {
 		return fmt.Errorf("%s: %s", s.File, describe(text, err))
 	}
 	if c.Exchanges == nil {
@@ -67,6 +67,17 @@ func (c *Config) readFile(s Sources) error {
 		}
 	}
 	return nil
+}
+
+// decode reads YAML strictly. The library panics on some text that is no YAML (v1.19.2, found by fuzzing); that is a
+// mistake of the file like any other.
+func decode(text []byte, c *Config) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.New("it cannot be read as YAML")
+		}
+	}()
+	return yaml.UnmarshalWithOptions(text, c, yaml.Strict())
 }
 
 // describe gives a YAML error its line and column. The library knows them except where text is no duration.
