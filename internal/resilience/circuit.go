@@ -96,7 +96,8 @@ func newCircuit(id market.CircuitID, class *class, env *environment) *circuit {
 	})
 	c.now = env.clock.now()
 	c.since = c.now
-	c.window = window{period: int64(period), start: c.now}
+	c.window.period = int64(period)
+	c.window.clear(c.now)
 	c.fix(market.CauseNone)
 	return c
 }
@@ -187,8 +188,10 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 		p.done(errFailed)
 	case market.EffectSuccess:
 		c.count(p, tally{settled: 1, slow: one(slow)})
-		c.row = 0
-		c.showRecent()
+		if c.row != 0 {
+			c.row = 0
+			c.showRecent()
+		}
 		if c.trips > 0 && now-c.since >= int64(c.class.policy.Window) {
 			c.trips = 0
 			c.fix(market.CauseProbeSucceeded)

@@ -54,9 +54,12 @@ func (c *circuit) status(now int64, st *market.CircuitStatus) {
 		st.Window = f.window()
 		return
 	}
-	c.mu.Lock()
-	total := c.window.total(now)
-	c.mu.Unlock()
+	total, ok := c.window.glance(now)
+	if !ok {
+		c.mu.Lock()
+		total = c.window.total(now)
+		c.mu.Unlock()
+	}
 	st.Window = total.window(uint32(recent >> 8))
 }
 

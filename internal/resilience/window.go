@@ -1,6 +1,10 @@
 package resilience
 
-import "exchange-gateway/internal/market"
+import (
+	"sync/atomic"
+
+	"exchange-gateway/internal/market"
+)
 
 // buckets is how many parts the rolling window has: more would cost memory in every circuit, fewer would forget a tenth
 // of it at once.
@@ -21,6 +25,19 @@ func (t *tally) subtract(o tally) {
 	t.slow -= o.slow
 }
 
+// packed is the bits of each count in one word: two million calls a window, past which the shown count stays there.
+const packed = 21
+
+func (t *tally) pack() uint64 {
+	const most = 1<<packed - 1
+	return uint64(min(t.settled, most))<<(2*packed) | uint64(min(t.failures, most))<<packed | uint64(min(t.slow, most))
+}
+
+func unpack(v uint64) tally {
+	const most = 1<<packed - 1
+	return tally{settled: uint32(v >> (2 * packed)), failures: uint32(v >> packed & most), slow: uint32(v & most)}
+}
+
 // window counts the settled calls of the last while in the same buckets as the machine does: a result is booked where its
 // call began. The machine decides about the rate of failures; this window knows which calls were slow, and can be read
 // without ageing it. Reading the machine's counts shows an hour-old storm as if it were now.
@@ -30,10 +47,33 @@ type window struct {
 	head   int64 // the newest bucket that has been used
 	sum    tally // of the ring
 	ring   [buckets]tally
+
+	// For readers without the lock: the sum, and the instant until which it holds, the end of the newest bucket.
+	shown atomic.Uint64
+	holds atomic.Int64
 }
 
 // clear forgets everything; the window starts now.
-func (w *window) clear(now int64) { *w = window{period: w.period, start: now} }
+func (w *window) clear(now int64) {
+	w.start, w.head, w.sum, w.ring = now, 0, tally{}, [buckets]tally{}
+	w.show()
+}
+
+// show publishes the sum.
+func (w *window) show() {
+	w.shown.Store(w.sum.pack())
+	if end := w.start + (w.head+1)*w.period; end != w.holds.Load() {
+		w.holds.Store(end)
+	}
+}
+
+// glance returns the sum without the lock, false if it may hold no longer. A reader that meets a writer sees the sum before
+// or after it, never parts of both.
+func (w *window) glance(now int64) (tally, bool) {
+	holds := w.holds.Load()
+	sum := unpack(w.shown.Load())
+	return sum, now < holds && holds == w.holds.Load()
+}
 
 func (w *window) index(at int64) int64 { return max(at-w.start, 0) / w.period }
 
@@ -46,6 +86,7 @@ func (w *window) add(began, now int64, t tally) {
 	}
 	w.ring[at%buckets].add(t)
 	w.sum.add(t)
+	w.show()
 }
 
 // roll makes a bucket the newest and empties those between.
