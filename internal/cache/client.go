@@ -49,6 +49,6 @@ type redisLogger struct{ log *slog.Logger }
 
 func (l redisLogger) Printf(ctx context.Context, format string, v ...any) {
 	if l.log.Enabled(ctx, slog.LevelDebug) {
-		l.log.DebugContext(ctx, "redis client", "message", fmt.Sprintf(format, v...))
+		l.log.DebugContext(ctx, "redis client", slog.String("message", fmt.Sprintf(format, v...)))
 	}
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 )
 
@@ -17,7 +18,7 @@ func (s *Store) observe(op string, start time.Time, err error) {
 	s.metrics.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
 	if err != nil {
 		s.metrics.errors.WithLabelValues(op, cause(err)).Inc()
-		s.log.Debug("redis failed", "op", op, "err", err)
+		s.log.Debug("redis failed", slog.String("op", op), slog.Any("err", err))
 	}
 }
 
@@ -28,7 +29,7 @@ func (s *Store) strange(err error) {
 		if errors.Is(err, ErrNewerFormat) {
 			s.log.Warn("redis holds copies of a newer gateway, which are left alone")
 		} else {
-			s.log.Warn("redis holds values that are not copies, which are ignored", "err", err)
+			s.log.Warn("redis holds values that are not copies, which are ignored", slog.Any("err", err))
 		}
 	}
 }
@@ -62,9 +63,9 @@ func (s *Store) report() {
 		}
 		s.shown[i] = on
 		if on {
-			s.log.Warn("last-known copies degraded", "part", degradedParts()[i])
+			s.log.Warn("last-known copies degraded", slog.String("part", degradedParts()[i]))
 		} else {
-			s.log.Info("last-known copies whole again", "part", degradedParts()[i])
+			s.log.Info("last-known copies whole again", slog.String("part", degradedParts()[i]))
 		}
 	}
 }

@@ -186,7 +186,7 @@ func (f *GateFile) readOrSetAside() ([]market.GateRecord, error) {
 	}
 	aside := f.path() + ".unreadable"
 	f.log.Error("gate file cannot be read and is set aside: gates that were closed before are not known",
-		"path", f.path(), "aside", aside, "err", err)
+		slog.String("path", f.path()), slog.String("aside", aside), slog.Any("err", err))
 	return nil, os.Rename(f.path(), aside)
 }
 

@@ -181,9 +181,9 @@ func (g *Gates) note(p *part, err error) {
 	switch {
 	case !changed:
 	case err != nil:
-		g.log.Warn("gates cannot be kept: a restart may not know them", "part", p.name, "err", err)
+		g.log.Warn("gates cannot be kept: a restart may not know them", slog.String("part", p.name), slog.Any("err", err))
 	default:
-		g.log.Info("gates are kept again", "part", p.name)
+		g.log.Info("gates are kept again", slog.String("part", p.name))
 	}
 }
 
