@@ -14,6 +14,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"exchange-gateway/internal/market"
+	"exchange-gateway/test/bench/cpu"
 )
 
 // Each benchmark has a sub-benchmark "ours" and one of a peer, so that ratios are of one run. Nothing is asked of an
@@ -64,6 +65,7 @@ func BenchmarkPermit(b *testing.B) {
 		_, x := benchGuard()
 		c := x.circuit(market.ClassMarketData, "")
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			p, wait := c.acquire(c.env.clock.now())
 			if wait > 0 {
@@ -71,11 +73,13 @@ func BenchmarkPermit(b *testing.B) {
 			}
 			p.settle(c.env.clock.now(), market.EffectSuccess, market.KindNone)
 		}
+		done()
 	})
 	b.Run("gobreaker", func(b *testing.B) {
 		cb := rollingBreaker()
 		var elapsed time.Duration
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			_, err := cb.Execute(func() (struct{}, error) {
 				began := time.Now()
@@ -86,6 +90,7 @@ func BenchmarkPermit(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+		done()
 	})
 }
 
@@ -97,11 +102,13 @@ func BenchmarkRefusal(b *testing.B) {
 		openBench(b, g)
 		c := x.circuit(market.ClassMarketData, "")
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			if _, wait := c.acquire(c.env.clock.now()); wait <= 0 {
 				b.Fatal("passed")
 			}
 		}
+		done()
 	})
 	b.Run("gobreaker", func(b *testing.B) {
 		cb := rollingBreaker()
@@ -109,11 +116,13 @@ func BenchmarkRefusal(b *testing.B) {
 			_, _ = cb.Execute(func() (struct{}, error) { return struct{}{}, errBench })
 		}
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			if _, err := cb.Execute(func() (struct{}, error) { return struct{}{}, nil }); err == nil {
 				b.Fatal("passed")
 			}
 		}
+		done()
 	})
 }
 
@@ -124,21 +133,25 @@ func BenchmarkStatus(b *testing.B) {
 		_ = g.Do(context.Background(), benchCall(), func(context.Context) error { return benchFailure })
 		id := benchCall().Circuit()
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			if st, _ := g.Circuit(id); st.State != market.CircuitClosed || st.Window.Failures > 1 {
 				b.Fatal(st)
 			}
 		}
+		done()
 	})
 	b.Run("gobreaker", func(b *testing.B) {
 		cb := rollingBreaker()
 		_, _ = cb.Execute(func() (struct{}, error) { return struct{}{}, errBench })
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			if cb.State() != gobreaker.StateClosed {
 				b.Fatal("open")
 			}
 		}
+		done()
 	})
 }
 
@@ -163,23 +176,27 @@ func BenchmarkPipeline(b *testing.B) {
 		c := benchCall()
 		c.Charges = []market.Charge{{Limit: "weight", Weight: 5}}
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			n, err := ask(ctx, x, c, true, func(ctx context.Context) (int, error) { return 1, ctx.Err() })
 			if n != 1 || err != nil {
 				b.Fatal(n, err)
 			}
 		}
+		done()
 	})
 	b.Run("failsafe", func(b *testing.B) {
 		e, _ := composition()
 		e = e.WithContext(ctx)
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			n, err := e.GetWithExecution(func(exec failsafe.Execution[int]) (int, error) { return 1, exec.Context().Err() })
 			if n != 1 || err != nil {
 				b.Fatal(n, err)
 			}
 		}
+		done()
 	})
 }
 
@@ -191,22 +208,26 @@ func BenchmarkFastFail(b *testing.B) {
 		openBench(b, g)
 		c := benchCall()
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			if _, err := ask(ctx, x, c, true, func(context.Context) (int, error) { return 1, nil }); err == nil {
 				b.Fatal("passed")
 			}
 		}
+		done()
 	})
 	b.Run("failsafe", func(b *testing.B) {
 		e, breaker := composition()
 		e = e.WithContext(ctx)
 		breaker.Open()
 		b.ReportAllocs()
+		done := cpu.Report(b)
 		for b.Loop() {
 			if _, err := e.Get(func() (int, error) { return 1, nil }); err == nil {
 				b.Fatal("passed")
 			}
 		}
+		done()
 	})
 }
 
@@ -215,11 +236,13 @@ func BenchmarkPeek(b *testing.B) {
 	g, _ := benchGuard()
 	c := benchCall()
 	b.ReportAllocs()
+	done := cpu.Report(b)
 	for b.Loop() {
 		if g.Peek(c) != nil {
 			b.Fatal("refused")
 		}
 	}
+	done()
 }
 
 // BenchmarkCircuits is the memory of circuits; it runs once, whatever the count of iterations.

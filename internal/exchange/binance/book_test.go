@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"exchange-gateway/internal/exchange/binance"
 	"exchange-gateway/internal/exchange/exchangetest"
 	"exchange-gateway/internal/market"
+	"exchange-gateway/test/bench/cpu"
 )
 
 // TestOrderBook_tiers: a book is asked for as deep as its weight allows, and costs what was planned. Any depth will do for
@@ -242,58 +242,43 @@ func hundred() []byte {
 	return []byte(`{"lastUpdateId":90210000417,"bids":[` + strings.Join(bids, ",") + `],"asks":[` + strings.Join(asks, ",") + `]}`)
 }
 
-// cpu is the processor time that this process has used: on a busy machine it says more than the wall clock.
-func cpu(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func reportCPU(b *testing.B, began time.Duration) {
-	b.ReportMetric(float64((cpu(b)-began).Nanoseconds())/float64(b.N), "cpu-ns/op")
-}
-
-// BenchmarkBook100 decodes, validates, encodes and publishes a book of 100 levels a side.
-func BenchmarkBook100(b *testing.B) {
+// BenchmarkBook decodes, validates, encodes and publishes a book of 100 levels a side; the peer does it with encoding/json
+// and shopspring/decimal both ways.
+func BenchmarkBook(b *testing.B) {
 	text := hundred()
-	var published atomic.Pointer[market.OrderBook]
-	out := make([]byte, 0, 16<<10)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(text)))
-	began := cpu(b)
-	for b.Loop() {
-		levels, sequence, err := binance.DecodeBook(text, 100)
-		if err != nil {
-			b.Fatal(err)
+	b.Run("ours", func(b *testing.B) {
+		var published atomic.Pointer[market.OrderBook]
+		out := make([]byte, 0, 16<<10)
+		b.ReportAllocs()
+		done := cpu.Report(b)
+		for b.Loop() {
+			levels, sequence, err := binance.DecodeBook(text, 100)
+			if err != nil {
+				b.Fatal(err)
+			}
+			book := &market.OrderBook{Pair: btcusdt.Pair, Levels: levels, Sequence: market.SequenceOf(sequence), Depth: 100}
+			published.Store(book)
+			out = book.AppendAsks(book.AppendBids(out[:0], 100), 100)
 		}
-		book := &market.OrderBook{Pair: btcusdt.Pair, Levels: levels, Sequence: market.SequenceOf(sequence), Depth: 100}
-		published.Store(book)
-		out = book.AppendAsks(book.AppendBids(out[:0], 100), 100)
-	}
-	reportCPU(b, began)
-}
-
-// BenchmarkBook100_standard is the same work with encoding/json and shopspring/decimal both ways, to compare with.
-func BenchmarkBook100_standard(b *testing.B) {
-	text := hundred()
-	b.ReportAllocs()
-	b.SetBytes(int64(len(text)))
-	began := cpu(b)
-	for b.Loop() {
-		var w plainBook
-		if err := json.Unmarshal(text, &w); err != nil {
-			b.Fatal(err)
+		done()
+	})
+	b.Run("standard", func(b *testing.B) {
+		b.ReportAllocs()
+		done := cpu.Report(b)
+		for b.Loop() {
+			var w plainBook
+			if err := json.Unmarshal(text, &w); err != nil {
+				b.Fatal(err)
+			}
+			if err := w.ordered(); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := json.Marshal(w); err != nil {
+				b.Fatal(err)
+			}
 		}
-		if err := w.ordered(); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := json.Marshal(w); err != nil {
-			b.Fatal(err)
-		}
-	}
-	reportCPU(b, began)
+		done()
+	})
 }
 
 type plainBook struct {

@@ -241,24 +241,3 @@ func FuzzDecodeBook(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkBook decodes and validates a book of 100 levels a side.
-func BenchmarkBook(b *testing.B) {
-	var bids, asks []string
-	for i := range 100 {
-		bids = append(bids, `{"price":"`+strconv.Itoa(64000-i)+`.12","size":"0.58849577"}`)
-		asks = append(asks, `{"price":"`+strconv.Itoa(64001+i)+`.1","size":"1.07909367"}`)
-	}
-	body := []byte(book("BTC-USD", strings.Join(bids, ","), strings.Join(asks, ",")))
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		bids, asks, err := coinbase.DecodeBook(body, 100)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := market.NewLevels(bids, asks); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

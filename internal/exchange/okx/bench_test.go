@@ -2,11 +2,16 @@ package okx_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"testing"
+
+	"github.com/shopspring/decimal"
 
 	"exchange-gateway/internal/exchange/okx"
 	"exchange-gateway/internal/market"
+	"exchange-gateway/test/bench/cpu"
 )
 
 // bookBody is a book as OKX sends it, with so many levels a side.
@@ -23,28 +28,65 @@ func bookBody(levels int) []byte {
 	return fmt.Appendf(nil, `{"code":"0","msg":"","data":[{"asks":[%s],"bids":[%s],"ts":"1796000000123","seqId":79706765242}]}`, asks.Bytes(), bids.Bytes())
 }
 
-// BenchmarkBook is what a 100-level book costs from its bytes to ours: decoded, validated, encoded.
+// BenchmarkBook decodes, validates, encodes and publishes a book of 100 levels a side; the peer does it with encoding/json
+// and shopspring/decimal both ways.
 func BenchmarkBook(b *testing.B) {
-	for _, levels := range []int{100, 400} {
-		b.Run(fmt.Sprint(levels), func(b *testing.B) {
-			body := bookBody(levels)
-			out := make([]byte, 0, 128<<10)
-			b.ReportAllocs()
-			b.SetBytes(int64(len(body)))
-			for b.Loop() {
-				bids, asks, err := okx.ScanBook(body, levels)
-				if err != nil {
-					b.Fatal(err)
-				}
-				l, err := market.NewLevels(bids, asks)
-				if err != nil {
-					b.Fatal(err)
-				}
-				out = l.AppendAsks(l.AppendBids(out[:0], levels), levels)
+	body := bookBody(100)
+	b.Run("ours", func(b *testing.B) {
+		var published atomic.Pointer[market.OrderBook]
+		out := make([]byte, 0, 16<<10)
+		b.ReportAllocs()
+		done := cpu.Report(b)
+		for b.Loop() {
+			bids, asks, err := okx.ScanBook(body, 100)
+			if err != nil {
+				b.Fatal(err)
 			}
-			if len(out) < levels*20 {
-				b.Fatalf("%d bytes", len(out))
+			levels, err := market.NewLevels(bids, asks)
+			if err != nil {
+				b.Fatal(err)
 			}
-		})
+			book := &market.OrderBook{Levels: levels, Depth: 100}
+			published.Store(book)
+			out = book.AppendAsks(book.AppendBids(out[:0], 100), 100)
+		}
+		done()
+	})
+	b.Run("standard", func(b *testing.B) {
+		b.ReportAllocs()
+		done := cpu.Report(b)
+		for b.Loop() {
+			var w struct {
+				Data []plainBook `json:"data"`
+			}
+			if err := json.Unmarshal(body, &w); err != nil {
+				b.Fatal(err)
+			}
+			if !w.Data[0].ordered() {
+				b.Fatal("not in order")
+			}
+			if _, err := json.Marshal(w.Data[0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		done()
+	})
+}
+
+type plainBook struct {
+	Bids [][2]decimal.Decimal `json:"bids"`
+	Asks [][2]decimal.Decimal `json:"asks"`
+	TS   string               `json:"ts"`
+	ID   int64                `json:"seqId"`
+}
+
+func (w plainBook) ordered() bool {
+	for direction, side := range map[int][][2]decimal.Decimal{-1: w.Bids, 1: w.Asks} {
+		for i, l := range side {
+			if !l[1].IsPositive() || i > 0 && l[0].Cmp(side[i-1][0]) != direction {
+				return false
+			}
+		}
 	}
+	return true
 }
