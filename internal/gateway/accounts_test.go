@@ -26,6 +26,7 @@ type fakeAccount struct {
 	pages    int           // requests of one call, 1 if unset
 	err      error
 	empty    bool // answers with nothing at all
+	refused  bool // never passes the door
 }
 
 func (f *fakeAccount) Balances(ctx context.Context, _ market.Wallet) (*market.Balances, error) {
@@ -36,6 +37,9 @@ func (f *fakeAccount) Balances(ctx context.Context, _ market.Wallet) (*market.Ba
 	f.mu.Unlock()
 	if !f.pause(ctx, budget) {
 		return nil, &market.Error{Op: market.OpBalances, Kind: market.KindCanceled, Err: ctx.Err()}
+	}
+	if f.turnedAway() {
+		return nil, &market.Error{Op: market.OpBalances, Kind: market.KindCircuitOpen, RetryAfter: time.Second}
 	}
 	for range pages {
 		market.Sending(ctx)
@@ -52,6 +56,12 @@ func (f *fakeAccount) Balances(ctx context.Context, _ market.Wallet) (*market.Ba
 		return nil, f.err
 	}
 	return &market.Balances{Rows: []market.Balance{{Asset: "BTC", Free: market.NewNumber(int64(n), 0)}}}, nil
+}
+
+func (f *fakeAccount) turnedAway() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refused
 }
 
 func (f *fakeAccount) pause(ctx context.Context, d time.Duration) bool {
@@ -175,6 +185,21 @@ func TestBalances_shareOnlyWhatIsNotYetSent(t *testing.T) {
 		wait.Wait()
 		if f.count(&f.calls) != 2 || f.count(&f.sent) != 2 || got["1"] != 20 || got["2"] != 10 {
 			t.Errorf("%d calls, answers %v: want 20 of the first, 10 of the second", f.count(&f.calls), got)
+		}
+	})
+}
+
+func TestBalances_aRefusalIsNotKeptEither(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeAccount{refused: true}
+		a := newAccounts(t, account("main", f))
+		if _, err := a.Balances(t.Context(), spot); !errors.Is(err, market.ErrCircuitOpen) {
+			t.Fatalf("err = %v, want circuit_open", err)
+		}
+		f.set(func(f *fakeAccount) { f.refused = false })
+		b, err := a.Balances(t.Context(), spot)
+		if got := free(t, b, err); got != "2" {
+			t.Errorf("answer of call %s, want the second", got)
 		}
 	})
 }

@@ -129,29 +129,33 @@ func (r *reading) remaining(limit time.Duration) time.Duration {
 	return max(limit-time.Since(r.start), time.Nanosecond)
 }
 
-// recallWhile looks for a copy in the shared store while the flight goes on, and waits on for the flight if there is none
-// that this caller may have. It is late when there is one, or when the caller's patience is over.
+// recallWhile looks for a copy in the shared store while the flight goes on, once for all who wait for it, and waits on
+// for the flight if there is none that this caller may have. It is late when there is one, or when the caller's patience
+// is over.
 func (r *reading) recallWhile(ctx context.Context, f *flight[answered]) outcome {
-	found := make(chan bool, 1)
-	look := *r
-	err := r.v.crew.start(func(context.Context) {
-		c, ok := look.b.cfg.Books.Recall(ctx, look.v.ID, look.pair)
-		found <- ok && look.usable(c, time.Now())
-	})
+	look, _, _, err := r.e.recall.enter(ctx, r.v.crew, 0, 0, recallBook(r.v, r.b.cfg.Books, r.pair))
 	if err != nil {
 		return f.await(ctx, r.remaining(r.patience))
 	}
+	defer r.e.recall.leave(look, true) // it ends by itself within 50 ms
 	select {
 	case <-f.done:
 		return landed
 	case <-ctx.Done():
 		return gone
-	case ok := <-found:
-		if ok {
-			return late
-		}
+	case <-look.done:
+	}
+	if look.value != nil && r.usable(look.value, time.Now()) {
+		return late
 	}
 	return f.await(ctx, r.remaining(r.patience))
+}
+
+func recallBook(v *venue, store Store, pair market.Pair) ask[*market.OrderBook] {
+	return func(ctx context.Context) (*market.OrderBook, error) {
+		b, _ := store.Recall(ctx, v.ID, pair)
+		return b, nil
+	}
 }
 
 // landed answers with what a flight brought. An answer that is older than what the exchange said before is not believed:

@@ -42,7 +42,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"exchange"})),
 		coalesced: counter("coalesced_total", "Questions that shared a call which was already under way.",
 			"exchange", "question"),
-		avoided: counter("upstream_avoided_total", "Answers that needed no call of their own to the exchange.",
+		avoided: counter("upstream_avoided_total", "Questions that were settled without a call of their own to the exchange.",
 			"exchange", "question"),
 		refused: counter("listings_refused_total", "Lists that were not believed: most trading pairs were gone at once.",
 			"exchange"),

@@ -51,7 +51,7 @@ gateway_served_total{exchange="alpha",freshness="live",question="order_book",sou
 gateway_served_total{exchange="alpha",freshness="stale",question="listings",source="memory"} 1
 gateway_served_total{exchange="alpha",freshness="stale",question="order_book",source="memory"} 2
 gateway_served_total{exchange="alpha",freshness="stale",question="price",source="memory"} 1
-# HELP gateway_upstream_avoided_total Answers that needed no call of their own to the exchange.
+# HELP gateway_upstream_avoided_total Questions that were settled without a call of their own to the exchange.
 # TYPE gateway_upstream_avoided_total counter
 gateway_upstream_avoided_total{exchange="alpha",question="order_book"} 3
 `

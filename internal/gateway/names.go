@@ -158,8 +158,8 @@ func (r *reading) again(ctx context.Context) error {
 	return nil
 }
 
-// load gets a list where there is none: from the exchange, or else what is left of an earlier one. Without any the
-// last-known book is still found by its pair, for one who waited stale_wait or knows that the exchange will not answer.
+// load gets a list where there is none: from the exchange or, after stale_wait, what is left of an earlier one: names do
+// not expire. Without any the last-known book is still found by its pair.
 func (r *reading) load(ctx context.Context) (*Book, error) {
 	f, _, err := r.b.enterList(ctx, r.v, listEvery)
 	if f == nil {
@@ -173,7 +173,7 @@ func (r *reading) load(ctx context.Context) (*Book, error) {
 	}
 	defer r.v.lists.leave(f, true)
 	var book *Book
-	for _, limit := range []time.Duration{r.limit(!r.live), r.patience} {
+	for _, limit := range []time.Duration{r.limit(true), r.patience} {
 		switch f.await(ctx, r.remaining(limit)) {
 		case landed:
 			if f.err == nil {

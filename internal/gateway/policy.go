@@ -44,8 +44,9 @@ func (s Step) text(r Rule) string {
 	return "?"
 }
 
-// Rule is one row of the policy: who may answer a question, in which order, and how old an answer may be. The code walks
-// Steps and reads the durations; the texts beside them are the row's words in the README.
+// Rule is one row of the policy: who may answer a question, in which order, and how old an answer may be. The code reads
+// the durations and walks Steps (those of statistics run beside the book's, so their order is written out in inquire and
+// answer). The texts beside them are the row's words in the README.
 type Rule struct {
 	Question Question
 	Asked    string // in words

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +69,43 @@ func TestRecall_anExchangeThatHangsIsAnsweredForByTheSharedStore(t *testing.T) {
 		is(t, h.ask(t, query()).Freshness, true, gateway.SourceRedis, market.KindTimeout)
 		if took := time.Since(start); took != 340*time.Millisecond {
 			t.Errorf("took %v, want stale_wait and two reads of 20ms", took)
+		}
+	})
+}
+
+func TestRecall_isOneForAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, func(c *gateway.BooksConfig) { c.MaxFlights = 2 }).listed(t)
+		h.store.share("alpha", btc, time.Minute)
+		h.store.slow = 20 * time.Millisecond
+		h.alpha().set(func(f *fakeVenue) { f.latency = 3 * time.Second })
+		start := time.Now()
+		var wait sync.WaitGroup
+		for range 500 {
+			wait.Go(func() {
+				is(t, h.ask(t, query()).Freshness, true, gateway.SourceRedis, market.KindTimeout)
+				if took := time.Since(start); took > 400*time.Millisecond {
+					t.Errorf("took %v", took)
+				}
+			})
+		}
+		wait.Wait()
+	})
+}
+
+func TestRecall_namesOfAnEarlierRunServeLiveBooksWhileTheListHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.store.lists["alpha"] = &market.Listings{
+			Exchange: "alpha", Rows: []market.Listing{listing("alpha", btc)}, ConfirmedAt: time.Now().Add(-time.Hour),
+		}
+		h.alpha().set(func(f *fakeVenue) { f.listLatency, f.latency = 15*time.Second, 100*time.Millisecond })
+		q := query()
+		q.RequireLive = true
+		start := time.Now()
+		is(t, h.ask(t, q).Freshness, false, gateway.SourceREST, market.KindNone)
+		if took := time.Since(start); took != 400*time.Millisecond {
+			t.Errorf("took %v, want stale_wait for the list and 100ms for the book", took)
 		}
 	})
 }

@@ -131,6 +131,22 @@ func TestPrice_aSlowExchangeIsPassedOverButMayStillWin(t *testing.T) {
 	})
 }
 
+func TestPrice_aLateRefusalEndsNobodyElsesTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := three(t)
+		h.alpha().set(func(f *fakeVenue) { f.latency = 350 * time.Millisecond })
+		h.alpha().fail(market.KindUnavailable)
+		h.quoting("beta", "1", "3", 200*time.Millisecond)
+		p, err := h.Price(t.Context(), btc, nil, gateway.Age{})
+		if err != nil || p.Book.Exchange != "beta" || market.KindOf(p.Passed[0].Err) != market.KindUnavailable {
+			t.Fatalf("%+v, %v, want beta", p, err)
+		}
+		if g := h.venues["gamma"]; g.count(&g.books) != 0 {
+			t.Error("gamma was asked although it was beta's turn")
+		}
+	})
+}
+
 func TestPrice_aHangingExchangeDoesNotHideItsOwnCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil).listed(t)

@@ -20,6 +20,7 @@ type entry struct {
 	listing    atomic.Pointer[market.Listing]
 	plan       atomic.Pointer[plan]
 	book       slot[answered]
+	recall     slot[*market.OrderBook] // of the shared store, while the exchange is waited for
 	statistics slot[*market.Statistics]
 	figures    atomic.Pointer[market.Statistics] // the last ones
 	warn       warner
