@@ -26,13 +26,11 @@ type rule struct {
 const (
 	decimal    = "github.com/shopspring/decimal"
 	breaker    = "github.com/sony/gobreaker"
-	rate       = "golang.org/x/time/rate"
 	redis      = "github.com/redis/go-redis"
 	chi        = "github.com/go-chi/chi"
 	prometheus = "github.com/prometheus/client_golang"
 	yaml       = "github.com/goccy/go-yaml"
 	syncx      = "golang.org/x/sync"
-	jwt        = "github.com/golang-jwt/jwt"
 	kong       = "github.com/alecthomas/kong"
 )
 
@@ -42,10 +40,10 @@ var rules = map[string]rule{
 	"internal/exchange":              {ours: []string{"internal/market"}, outside: []string{syncx}},
 	"internal/exchange/binance":      {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal}},
 	"internal/exchange/okx":          {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal}},
-	"internal/exchange/coinbase":     {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal, jwt}},
+	"internal/exchange/coinbase":     {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal}},
 	"internal/exchange/exchangetest": {ours: []string{"internal/market", "internal/exchange"}},
 	"internal/exchangesim":           {ours: []string{"internal/market"}, outside: []string{decimal}},
-	"internal/resilience":            {ours: []string{"internal/market"}, outside: []string{breaker, rate, prometheus}},
+	"internal/resilience":            {ours: []string{"internal/market"}, outside: []string{breaker, prometheus}},
 	"internal/cache":                 {ours: []string{"internal/market"}, outside: []string{redis, prometheus, syncx}},
 	"internal/cache/redistest":       {},
 	"internal/fleet":                 {ours: []string{"internal/market"}, outside: []string{redis}},
@@ -109,7 +107,7 @@ func find(pkg string) (rule, bool) {
 		}
 		if strings.HasPrefix(p, "internal/exchangesim/") {
 			r := rules["internal/exchangesim"]
-			return rule{ours: append([]string{"internal/exchangesim"}, r.ours...), outside: append([]string{jwt}, r.outside...)}, true
+			return rule{ours: append([]string{"internal/exchangesim"}, r.ours...), outside: r.outside}, true
 		}
 	}
 	return rule{}, false
