@@ -57,7 +57,7 @@ var rules = map[string]rule{
 var free = map[string]rule{
 	"cmd/exchangesim": {ours: []string{"internal/exchangesim"}, outside: []string{kong, syncx}},
 	"cmd":             {ours: []string{"internal", "cmd/gateway"}, outside: []string{chi, redis, prometheus, yaml, kong, syncx, "golang.org/x/net/netutil"}},
-	"test":            {ours: []string{"internal", "cmd"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal}},
+	"test":            {ours: []string{"internal", "cmd", "test"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal}},
 }
 
 func TestImportsPointDown(t *testing.T) {
