@@ -340,7 +340,7 @@ func TestBudget_overdraft(t *testing.T) {
 
 // What was reserved for the whole call and not drawn goes back.
 func TestBudget_unusedReservationsGoBack(t *testing.T) {
-	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 100, Window: time.Minute}}}
+	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 100, Window: time.Minute, Burst: 1}}}
 	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
 		c := w.call(market.OpBalances)
 		c.Charges = cost("r", 50)
@@ -354,6 +354,11 @@ func TestBudget_unusedReservationsGoBack(t *testing.T) {
 		})
 		if got := w.guard.Budgets()[0].Used; err != nil || got != 10 {
 			t.Fatalf("err = %v, used = %d, want what was drawn", err, got)
+		}
+		// The pace goes on from there: 10 units of 70 a minute, not 50.
+		time.Sleep(time.Minute / 7)
+		if err := w.guard.Door(venueID).Admit(t.Context(), page); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error
 	if p.probe {
 		ctx = market.WithProbe(ctx)
 		if s.public {
-			return s.detached(ctx, a, p, timeout)
+			return s.detached(ctx, a, p, time.Duration(s.deadline-now))
 		}
 	}
 	return s.attempt(ctx, a, p, timeout)
@@ -223,9 +223,10 @@ func (s *call) count(kind market.Kind, elapsed int64) {
 }
 
 // detached makes a probe of public data that outlives its caller: the caller may have no patience for it, and whether the
-// exchange is back is everybody's question. It ends with its timeout or the guard. The caller waits no longer than the
-// probe's lease.
-func (s *call) detached(ctx context.Context, a *attempt, p permit, timeout time.Duration) (*market.Error, bool) {
+// exchange is back is everybody's question. So it has the whole attempt timeout, whatever deadline the caller has, and ends
+// with that or the guard. The caller waits as long as it may, but no longer than the probe's lease.
+func (s *call) detached(ctx context.Context, a *attempt, p permit, patience time.Duration) (*market.Error, bool) {
+	timeout := s.circuit.class.policy.Timeout
 	type result struct {
 		e    *market.Error
 		made bool
@@ -241,9 +242,9 @@ func (s *call) detached(ctx context.Context, a *attempt, p permit, timeout time.
 		r.e, r.made = s.attempt(free, a, p, timeout)
 	})
 	if !started {
-		return s.attempt(ctx, a, p, timeout)
+		return s.attempt(ctx, a, p, min(timeout, patience))
 	}
-	timer := time.NewTimer(timeout + leaseGrace)
+	timer := time.NewTimer(min(timeout+leaseGrace, patience))
 	defer timer.Stop()
 	select {
 	case r := <-done:

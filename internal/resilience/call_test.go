@@ -52,7 +52,14 @@ func TestCircuit_probeOutlivesItsCaller(t *testing.T) {
 	in(t, &venue{}, resilience.Config{}, func(t *testing.T, w *world) {
 		w.trip(t)
 		w.untilProbe(t)
-		w.answers(func(context.Context, int) error { time.Sleep(500 * time.Millisecond); return nil })
+		w.answers(func(ctx context.Context, _ int) error {
+			select {
+			case <-time.After(500 * time.Millisecond):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		began := time.Now()
