@@ -47,7 +47,12 @@ func (d *guardedData) Listings(ctx context.Context) ([]market.Listing, error) {
 
 // Status implements market.MarketData.
 func (d *guardedData) Status(ctx context.Context) (market.VenueStatus, error) {
-	return ask(ctx, d.x, d.venue.Plan(market.OpStatus, market.Listing{}, 0), true, d.venue.Status)
+	plan := d.venue.Plan(market.OpStatus, market.Listing{}, 0)
+	if len(plan.Scopes) == 0 && len(plan.Charges) == 0 {
+		// The exchange has no such endpoint: what sends nothing is no sign of health, and must not close a circuit.
+		return d.venue.Status(ctx)
+	}
+	return ask(ctx, d.x, plan, true, d.venue.Status)
 }
 
 // guardedAccount is one credential's account behind the guard.
