@@ -103,6 +103,19 @@ func TestNames_aSlowListIsWaitedForWithNothingHeld(t *testing.T) {
 	})
 }
 
+func TestNames_waitingForTheListIsNotWaitingForTheBook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.alpha().set(func(f *fakeVenue) { f.listLatency, f.latency = 250*time.Millisecond, 100*time.Millisecond })
+		h.store.share("alpha", btc, time.Minute)
+		start := time.Now()
+		is(t, h.ask(t, query()).Freshness, false, gateway.SourceREST, market.KindNone)
+		if took := time.Since(start); took != 350*time.Millisecond {
+			t.Errorf("took %v, want 350ms", took)
+		}
+	})
+}
+
 func many(n int, status market.TradingStatus) []market.Listing {
 	rows := make([]market.Listing, n)
 	for i := range rows {
