@@ -44,6 +44,7 @@ type App struct {
 	accounts *gateway.Accounts
 	api      *api.Server
 	registry *prometheus.Registry
+	ids      []market.ExchangeID            // enabled exchanges, sorted
 	families map[market.ExchangeID][]string // API families with circuits of their own, "" among them
 }
 
@@ -71,11 +72,11 @@ func New(conf config.Config, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.families = venues.families
+	a.ids, a.families = venues.ids(), venues.families
 	a.store = cache.New(cache.Config{FreshFor: conf.FreshFor, BookTTL: conf.StaleMaxAge, Prefix: conf.Redis.KeyPrefix}, a.redis, o.Log, a.registry)
 	a.books = gateway.NewBooks(a.booksConfig(venues))
 	a.accounts = gateway.NewAccounts(gateway.AccountsConfig{
-		Exchanges: venues.ids(), Accounts: venues.accounts, Log: o.Log, Metrics: a.registry,
+		Exchanges: a.ids, Accounts: venues.accounts, Log: o.Log, Metrics: a.registry,
 	})
 	a.api, err = api.New(a.apiConfig(o))
 	return a, err

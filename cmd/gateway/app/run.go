@@ -34,7 +34,9 @@ func (a *App) Run(ctx context.Context, ready func(Addresses)) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	background := make(chan error, 1)
-	go func() { background <- a.Background(life) }()
+	go func() {
+		background <- together(life, a.Background, func(ctx context.Context) error { a.Reach(ctx); return nil })
+	}()
 
 	if ready != nil {
 		ready(Addresses{Public: public.Addr().String(), Admin: admin.Addr().String(), TLS: a.conf.TLSCertFile != ""})
@@ -99,7 +101,8 @@ func (a *App) serve(ctx context.Context, public, admin net.Listener, background 
 }
 
 // drain lets the requests in flight end: readiness first, so that no new ones are sent here; those that outlast the bound
-// are answered `shutting_down`.
+// are answered `shutting_down`. The admin listener is the last to close: until then it says on /readyz what is going on,
+// and its metrics count what is left.
 func (a *App) drain(ctx context.Context, servers []*http.Server, failed chan error) error {
 	a.api.Drain()
 	a.log.InfoContext(ctx, "stopping: requests in flight may end", slog.Duration("bound", a.conf.Drain))
@@ -109,11 +112,10 @@ func (a *App) drain(ctx context.Context, servers []*http.Server, failed chan err
 	timer := time.AfterFunc(a.conf.Drain-a.conf.Drain/5, a.api.Stop)
 	defer timer.Stop()
 
-	var group errgroup.Group
-	for _, s := range servers {
-		group.Go(func() error { return s.Shutdown(bound) })
+	var err error
+	for _, s := range servers { // the public one first
+		err = errors.Join(err, s.Shutdown(bound))
 	}
-	err := group.Wait()
 	if err != nil {
 		for _, s := range servers {
 			_ = s.Close() // the bound is over: the connections are cut
