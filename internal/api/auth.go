@@ -75,8 +75,10 @@ func forbidden(scope string) error {
 }
 
 func forbiddenAccount(exchange market.ExchangeID) error {
-	return &requestError{code: CodeForbidden, exchange: exchange,
-		detail: "The key lacks the scope account:read for this account of " + string(exchange) + "."}
+	return &requestError{
+		code: CodeForbidden, exchange: exchange,
+		detail: "The key lacks the scope account:read for this account of " + string(exchange) + ".",
+	}
 }
 
 // presented is the one key of a request. Two different ones, or an Authorization of another scheme, are no valid key:

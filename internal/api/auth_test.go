@@ -105,7 +105,9 @@ func TestUnauthenticated_saysTheSameWhateverIsWrong(t *testing.T) {
 		}
 	}
 	for _, headers := range [][]string{
-		{"Authorization", "Bearer " + secret}, {"Authorization", "bearer  " + secret}, {"X-API-Key", secret},
+		{"Authorization", "Bearer " + secret},
+		{"Authorization", "bearer  " + secret},
+		{"X-API-Key", secret},
 		{"X-API-Key", secret, "Authorization", "Bearer " + secret},
 	} {
 		if w := r.get("/v1/exchanges/okx/balance", headers...); w.Code != http.StatusOK {

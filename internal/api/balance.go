@@ -56,8 +56,10 @@ func (s *Server) account(c *call, ask *gateway.BalanceQuery) error {
 	case 1:
 		ask.Account = fit[0]
 	default:
-		return &requestError{code: Code(gateway.CodeAccountAmbiguous), exchange: ask.Exchange, parameter: "account", allowed: fit,
-			detail: "Several accounts fit; add account= with one of: " + strings.Join(fit, ", ") + "."}
+		return &requestError{
+			code: Code(gateway.CodeAccountAmbiguous), exchange: ask.Exchange, parameter: "account", allowed: fit,
+			detail: "Several accounts fit; add account= with one of: " + strings.Join(fit, ", ") + ".",
+		}
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ func (f *fakeBooks) OrderBooks(_ context.Context, pair market.Pair, depth int, m
 	return &gateway.VenueBooks{
 		Pair: pair,
 		Books: []gateway.VenueBook{
-			{Exchange: "binance", Book: live}, {Exchange: "okx", Book: stale},
+			{Exchange: "binance", Book: live},
+			{Exchange: "okx", Book: stale},
 			{Exchange: "coinbase", Err: circuitOpen("coinbase")},
 		},
 		BestBid: &gateway.Best{Exchange: "binance", Level: bid},

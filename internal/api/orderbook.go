@@ -59,8 +59,10 @@ func (s *Server) unknownExchange(where, parameter string) error {
 	for i, id := range s.exchangeIDs {
 		names[i] = string(id)
 	}
-	return &requestError{code: Code(gateway.CodeExchangeUnknown), parameter: parameter, allowed: names,
-		detail: where + " names an exchange that is not enabled here. Enabled: " + strings.Join(names, ", ") + "."}
+	return &requestError{
+		code: Code(gateway.CodeExchangeUnknown), parameter: parameter, allowed: names,
+		detail: where + " names an exchange that is not enabled here. Enabled: " + strings.Join(names, ", ") + ".",
+	}
 }
 
 // fresh says in headers and in the log how far an answer can be trusted.

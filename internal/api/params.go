@@ -72,13 +72,17 @@ func unescape(s string) (string, error) {
 }
 
 func badQuery(allowed []string) error {
-	return &requestError{code: CodeInvalidParameter, allowed: allowed,
-		detail: "The query string is not validly percent-encoded. " + allowedParameters(allowed)}
+	return &requestError{
+		code: CodeInvalidParameter, allowed: allowed,
+		detail: "The query string is not validly percent-encoded. " + allowedParameters(allowed),
+	}
 }
 
 func unknownParameter(name string, allowed []string) error {
-	return &requestError{code: CodeUnknownParameter, parameter: clip(name), allowed: allowed,
-		detail: fmt.Sprintf("Unknown query parameter %q. %s", clip(name), allowedParameters(allowed))}
+	return &requestError{
+		code: CodeUnknownParameter, parameter: clip(name), allowed: allowed,
+		detail: fmt.Sprintf("Unknown query parameter %q. %s", clip(name), allowedParameters(allowed)),
+	}
 }
 
 func allowedParameters(allowed []string) string {

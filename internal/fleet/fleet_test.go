@@ -174,7 +174,8 @@ func TestKeeper_refusesWhatIsNoGate(t *testing.T) {
 			t.Parallel()
 			reopen := open(t)
 			for _, r := range []market.GateRecord{
-				{}, ban(time.Minute, func(r *market.GateRecord) { r.Until = time.Time{} }),
+				{},
+				ban(time.Minute, func(r *market.GateRecord) { r.Until = time.Time{} }),
 				ban(time.Minute, func(r *market.GateRecord) { r.Exchange = "" }),
 			} {
 				if err := reopen().Save(t.Context(), r); err == nil {

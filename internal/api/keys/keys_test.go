@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"log/slog"
 
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/market"
