@@ -29,6 +29,10 @@ func before(t *testing.T, v *venues, args ...string) setup {
 	s := setup{state: filepath.Join(t.TempDir(), "state")}
 	for _, id := range ids() {
 		at := "GATEWAY_EXCHANGES_" + upper(id) + "_"
+		if v.urls[id] == "" { // left out of the simulation
+			s.env = append(s.env, at+"ENABLED=false")
+			continue
+		}
 		s.env = append(s.env, at+"HOSTS="+v.urls[id], at+"ACCOUNT_HOSTS="+v.urls[id])
 		if v.ca != "" {
 			s.env = append(s.env, at+"CA_FILE="+v.ca)

@@ -128,7 +128,7 @@ func (p *process) kill() {
 
 // tail is the end of a text, for a person.
 func tail(text string) string {
-	const most = 6000
+	const most = 4000
 	if len(text) <= most {
 		return text
 	}

@@ -47,7 +47,8 @@ func TestKill_inMidOutage_redisKeepsBooksWithTheirAge(t *testing.T) {
 func TestKill_inMidOutage_withoutRedis(t *testing.T) {
 	t.Parallel()
 	sim := simulate(t)
-	life := before(t, sim)
+	// The list of pairs is lost with the process as well, and whoever asks first waits for it as long as for a book.
+	life := before(t, sim).with("exchanges.coinbase.reference.timeout=2s", "exchanges.coinbase.reference.deadline=3s")
 	g := life.serve(t)
 	faults := map[string]struct {
 		fault  exchangesim.FaultKind
