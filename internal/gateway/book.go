@@ -44,13 +44,11 @@ func (b *Books) read(ctx context.Context, q BookQuery, m manner) (*Book, error) 
 	}
 	r := reading{
 		b: b, v: v, pair: q.Pair, depth: min(max(q.Depth, 1), b.cfg.MaxDepth), live: q.RequireLive, start: now,
-		manner: m, most: b.cfg.DefaultMaxAge, fresh: b.policy.Book.FreshFor,
+		manner: m, most: b.bound(q.MaxAge), fresh: b.policy.Book.FreshFor,
 	}
 	if q.MaxAge.Set {
-		r.most = max(q.MaxAge.Limit, 0)
 		r.fresh = min(r.fresh, r.most)
 	}
-	r.most = min(r.most, b.policy.Book.StaleFor)
 	if t := v.table.Load(); t != nil {
 		r.e = t.entries[q.Pair]
 	}

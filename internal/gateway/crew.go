@@ -26,7 +26,7 @@ type crew struct {
 	exchange market.ExchangeID
 	most     int
 	log      *slog.Logger
-	stopping context.Context //nolint:containedctx // the crew's own life, not a caller's
+	stopping context.Context // the crew's own life, not a caller's
 	stop     context.CancelFunc
 
 	mu     sync.Mutex

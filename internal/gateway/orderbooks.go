@@ -25,12 +25,18 @@ func (b *Books) OrderBooks(ctx context.Context, pair market.Pair, depth int, max
 		})
 	}
 	wait.Wait()
-	held := false
+	held, now := false, time.Now()
 	for i := range out.Books {
-		if book := out.Books[i].Book; book != nil {
-			held = true
-			out.consider(book)
+		v := &out.Books[i]
+		if v.Book == nil {
+			continue
 		}
+		if v.Err = b.renew(v.Book, b.bound(maxAge), now); v.Err != nil {
+			v.Book = nil
+			continue
+		}
+		held = true
+		out.consider(v.Book)
 	}
 	if !held {
 		return nil, &Error{

@@ -224,6 +224,39 @@ func TestOrderBooks_withinASecondWhateverOneDoes(t *testing.T) {
 	})
 }
 
+// TestOrderBooks_tellTheAgeAtTheirEnd: a copy that was live at first is told as old as it is when the slowest exchange has
+// been waited for.
+func TestOrderBooks_tellTheAgeAtTheirEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := three(t)
+		h.store.put("alpha", btc, 500*time.Millisecond)
+		h.quoting("beta", "102", "104", 10*time.Second)
+		h.quoting("gamma", "99", "101", 0)
+		start := time.Now()
+		v, err := h.OrderBooks(t.Context(), btc, 20, gateway.MaxAge(2*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(start)
+		alpha, gamma := v.Books[0].Book.Freshness, v.Books[2].Book.Freshness
+		is(t, alpha, true, gateway.SourceMemory, market.KindTimeout)
+		is(t, gamma, false, gateway.SourceREST, market.KindNone)
+		if alpha.Age != 500*time.Millisecond+took || gamma.Age != took || v.BestBid.Exchange != "gamma" {
+			t.Errorf("after %v: %+v, %+v, best bid at %s", took, alpha, gamma, v.BestBid.Exchange)
+		}
+
+		time.Sleep(10 * time.Second)
+		h.store.put("alpha", btc, 500*time.Millisecond)
+		h.quoting("beta", "102", "104", 10*time.Second)
+		if v, err = h.OrderBooks(t.Context(), btc, 20, gateway.MaxAge(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if v.Books[0].Book != nil || code(v.Books[0].Err) != gateway.CodeBookTooStale {
+			t.Errorf("past the caller's bound: %+v", v.Books[0])
+		}
+	})
+}
+
 func TestOrderBooks_staleBooksAreShownAndAreNotBest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil, "alpha", "beta").listed(t)

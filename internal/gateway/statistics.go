@@ -79,15 +79,20 @@ func older(s, old *market.Statistics) bool {
 	return s.ConfirmedAt.Before(old.ConfirmedAt)
 }
 
-// answer waits for the exchange, less long for one who holds figures already, and says what there is then.
-func (i *inquiry) answer(ctx context.Context) figures {
+// answer waits for the exchange, less long for one who holds figures already and no longer than spare if there is one, and
+// says what there is then.
+func (i *inquiry) answer(ctx context.Context, spare time.Duration) figures {
 	source := SourceMemory
 	if i.f != nil {
 		limit := asideWait
 		if i.held(time.Now()) != nil {
 			limit = i.b.cfg.StaleWait
 		}
-		switch i.f.await(ctx, max(limit-time.Since(i.start), time.Nanosecond)) {
+		limit -= time.Since(i.start)
+		if spare > 0 {
+			limit = min(limit, spare)
+		}
+		switch i.f.await(ctx, max(limit, time.Nanosecond)) {
 		case landed:
 			if i.failed = i.f.err; i.failed == nil && i.e.figures.Load() == i.f.value {
 				source = SourceREST

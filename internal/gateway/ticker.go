@@ -39,7 +39,11 @@ func (b *Books) Ticker(ctx context.Context, q BookQuery) (*Ticker, error) {
 		}
 		i = b.inquire(ctx, v, e)
 	}
-	t.show(i.answer(ctx))
+	most := b.bound(q.MaxAge)
+	t.show(i.answer(ctx, b.spare(&t.Book, most)))
+	if err := b.renew(&t.Book, most, time.Now()); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 

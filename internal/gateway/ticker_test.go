@@ -122,6 +122,35 @@ func TestTicker_asksForBookAndStatisticsSideBySide(t *testing.T) {
 	})
 }
 
+// TestTicker_tellsTheAgeAtItsEnd: while the figures are waited for the book grows older, and it neither turns stale nor
+// passes its caller's bound over that.
+func TestTicker_tellsTheAgeAtItsEnd(t *testing.T) {
+	f := func(age, most, takes time.Duration, stale bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			h := newHouse(t, nil).listed(t)
+			h.health["alpha"].refuse(market.OpOrderBook, market.KindCircuitOpen)
+			h.alpha().set(func(f *fakeVenue) { f.statLatency = 15 * time.Second })
+			h.store.put("alpha", btc, age)
+			q := query()
+			q.MaxAge = gateway.MaxAge(most)
+			start := time.Now()
+			v, err := h.Ticker(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			if took != takes || v.Freshness.Age != age+took || v.Freshness.Stale != stale {
+				t.Errorf("a copy of %v: %+v after %v, want %v", age, v.Freshness, took, takes)
+			}
+		})
+	}
+	f(10*time.Second, time.Hour, time.Second, true)
+	f(200*time.Millisecond, time.Hour, 790*time.Millisecond, false)
+	f(10*time.Second, 10*time.Second+50*time.Millisecond, 40*time.Millisecond, true)
+	f(10*time.Second, 10*time.Second+5*time.Millisecond, time.Nanosecond, true)
+}
+
 func TestTickers_fromHeldBooksWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
