@@ -68,7 +68,8 @@ type Reader func(*Response) *market.Error
 // gives way to the next one within the same call. The error is always a *market.Error.
 func (c *Client) Do(ctx context.Context, r Request, read Reader) error {
 	var last *market.Error
-	for i, host := range r.Hosts.inOrder() {
+	order := r.Hosts.inOrder()
+	for i, host := range order {
 		if err := c.door.Admit(ctx, r.Call); err != nil {
 			if last != nil {
 				return last
@@ -86,7 +87,10 @@ func (c *Client) Do(ctx context.Context, r Request, read Reader) error {
 			return seen.err
 		}
 		r.Hosts.avoid(host)
-		if i+1 == r.Hosts.Len() || ctx.Err() != nil {
+		if i+1 == len(order) && seen.err.Kind == market.KindRestricted {
+			r.Hosts.refuse()
+		}
+		if i+1 == len(order) || ctx.Err() != nil {
 			c.observe(ctx, r, seen, seen.err)
 			return seen.err
 		}

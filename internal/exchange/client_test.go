@@ -164,6 +164,40 @@ func TestDo_avoidsAHost(t *testing.T) {
 	})
 }
 
+// TestDo_asksOneHostWhileAllRefuse: once every host has refused our place on earth, a call asks one of them, in turn, until
+// one serves us.
+func TestDo_asksOneHostWhileAllRefuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		geo := exchangetest.Reply{Status: http.StatusUnavailableForLegalReasons}
+		all := map[string]exchangetest.Reply{"a": geo, "b": geo, "c": geo}
+		x := newSetup(byHost(all))
+		ask := func(want string, kind market.Kind) {
+			t.Helper()
+			before := len(x.Requests())
+			err := x.client.Do(t.Context(), x.request(), accept)
+			if got := x.asked()[before:]; got != want || market.KindOf(err) != kind {
+				t.Errorf("asked %q: %v, want %q: %v", got, err, want, kind)
+			}
+			if e := asErrorOrNil(err); e != nil && e.Refusal == nil {
+				t.Errorf("asked %q: the gate stays open", want)
+			}
+			time.Sleep(20 * time.Second)
+		}
+		ask("abc", market.KindRestricted)
+		for range 2 {
+			ask("a", market.KindRestricted)
+			ask("b", market.KindRestricted)
+			ask("c", market.KindRestricted)
+		}
+		x.Answer(byHost(map[string]exchangetest.Reply{"a": geo, "c": geo}))
+		ask("a", market.KindRestricted)
+		ask("b", market.KindNone)
+		ask("b", market.KindNone)
+		time.Sleep(time.Minute)
+		ask("ab", market.KindNone)
+	})
+}
+
 func TestDo_refusals(t *testing.T) {
 	x := newSetup(byHost(nil))
 	x.Refuse(&market.Error{Exchange: "x", Op: market.OpOrderBook, Kind: market.KindBanned, RetryAfter: time.Hour})

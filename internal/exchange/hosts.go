@@ -15,8 +15,9 @@ import (
 type Hosts struct {
 	all []string
 
-	mu    sync.Mutex
-	until map[string]time.Time // hosts to avoid; never holds more than all
+	mu      sync.Mutex
+	until   map[string]time.Time // hosts to avoid; never holds more than all
+	refused bool                 // the last of them refused our place on earth, and none has answered since
 }
 
 // avoidFor is how long a host that could not be reached is asked last.
@@ -47,10 +48,9 @@ func BaseURLs(configured, own []string) ([]string, error) {
 	return base, errors.Join(wrong...)
 }
 
-// Len is the number of hosts.
-func (h *Hosts) Len() int { return len(h.all) }
-
-// inOrder is the order in which to ask: hosts to avoid last, else as configured.
+// inOrder is the order in which to ask: hosts to avoid last, those that were avoided first before the others, else as
+// configured. While all of them refuse our place on earth it is one host a call, in turn: the exchange has refused us, and
+// is asked once whether it still does.
 func (h *Hosts) inOrder() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,15 +58,21 @@ func (h *Hosts) inOrder() []string {
 		return h.all
 	}
 	now := time.Now()
-	good, bad := make([]string, 0, len(h.all)), []string(nil)
-	for _, host := range h.all {
-		if now.Before(h.until[host]) {
-			bad = append(bad, host)
-		} else {
-			good = append(good, host)
-		}
+	order := slices.Clone(h.all)
+	slices.SortStableFunc(order, func(a, b string) int { return h.avoided(a, now).Compare(h.avoided(b, now)) })
+	if h.refused {
+		return order[:1]
 	}
-	return append(good, bad...)
+	return order
+}
+
+// avoided is until when a host is asked last, zero if it is not. While all refuse, that does not pass with time: it only
+// says whose turn it is.
+func (h *Hosts) avoided(host string, now time.Time) time.Time {
+	if until := h.until[host]; h.refused || now.Before(until) {
+		return until
+	}
+	return time.Time{}
 }
 
 func (h *Hosts) avoid(host string) {
@@ -79,4 +85,12 @@ func (h *Hosts) prefer(host string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.until, host)
+	h.refused = false
+}
+
+// refuse notes that the last host refused our place on earth, as those before it did.
+func (h *Hosts) refuse() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refused = true
 }
