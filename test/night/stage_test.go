@@ -163,17 +163,17 @@ func (s *stage) opened(id market.ExchangeID, class market.Class) (before int, at
 	return 0, time.Time{}, false
 }
 
-// transitions counts the changes of an exchange's circuits.
-func (s *stage) transitions(id market.ExchangeID) int {
+// transitions are the changes of an exchange's circuits.
+func (s *stage) transitions(id market.ExchangeID) []market.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
+	var out []market.Event
 	for _, e := range s.events {
-		if e.Circuit.Exchange == id && e.To != "" {
-			n++
+		if e.Type == market.EventCircuit && e.Circuit.Exchange == id {
+			out = append(out, e)
 		}
 	}
-	return n
+	return out
 }
 
 func (s *stage) venue(id market.ExchangeID) *exchangesim.Venue { return s.sim.Venue(string(id)) }

@@ -18,7 +18,9 @@ type crossing struct {
 	path   string
 	symbol string
 	probe  bool // the one request that an open circuit lets through
-	status int  // 0: no answer
+	signed bool
+	status int       // 0: no answer
+	ended  time.Time // when the answer's head or the failure was there, zero before
 }
 
 // tap sits on the way to one exchange, below everything of the gateway, and writes down what passes.
@@ -36,7 +38,7 @@ func newTap(next http.RoundTripper) *tap {
 
 // RoundTrip implements http.RoundTripper.
 func (p *tap) RoundTrip(r *http.Request) (*http.Response, error) {
-	c := crossing{at: time.Now(), class: classOf(r.URL.Path), path: r.URL.Path, probe: market.IsProbe(r.Context())}
+	c := crossing{at: time.Now(), class: classOf(r.URL.Path), path: r.URL.Path, probe: market.IsProbe(r.Context()), signed: signed(r)}
 	for _, name := range []string{"symbol", "instId", "product_id"} {
 		if s := r.URL.Query().Get(name); s != "" {
 			c.symbol = s
@@ -47,11 +49,12 @@ func (p *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.all = append(p.all, c)
 	p.mu.Unlock()
 	res, err := p.next.RoundTrip(r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[n].ended = time.Now()
 	if err != nil {
 		return res, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.all[n].status = res.StatusCode
 	if res.StatusCode == http.StatusOK && c.class == market.ClassMarketData {
 		age, _ := strconv.Atoi(res.Header.Get("Age")) // of a cache in front of the exchange; none is none
@@ -70,6 +73,16 @@ func classOf(path string) market.Class {
 		return market.ClassAccount
 	}
 	return market.ClassReference
+}
+
+// signed tells whether a request shows a key.
+func signed(r *http.Request) bool {
+	for _, name := range []string{"X-Mbx-Apikey", "Ok-Access-Key", "Cb-Access-Key", "Authorization"} {
+		if r.Header.Get(name) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // confirmed is when the exchange last vouched for the book of a symbol.
