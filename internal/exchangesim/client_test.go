@@ -150,7 +150,7 @@ func binanceSigned(t *testing.T, c exchangesim.Credential, query string, at time
 	switch c.Kind {
 	case exchangesim.KeyHMAC:
 		sig = hex.EncodeToString(mac([]byte(c.Secret), payload))
-	default:
+	case exchangesim.KeyRSA, exchangesim.KeyEd25519, exchangesim.KeyES256:
 		signer := privateKey(t, c.Secret)
 		var raw []byte
 		var err error

@@ -83,6 +83,8 @@ func newKnownKey(c Credential) (*knownKey, error) {
 	}
 	k.public = public
 	ok := false
+	// KeyHMAC has no public key: see above.
+	//exhaustive:ignore
 	switch c.Kind {
 	case KeyRSA:
 		_, ok = public.(*rsa.PublicKey)

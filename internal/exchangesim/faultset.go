@@ -115,8 +115,11 @@ func (f Fault) ends() bool {
 	switch f.Kind {
 	case FaultLatency, FaultSkew, FaultOlder, FaultCached, FaultCrossed, FaultNegative, FaultZero, FaultOneSided, FaultNoLevels, FaultHalted:
 		return false
+	case FaultStatus, FaultHang, FaultHangBody, FaultReset, FaultResetBody, FaultClose, FaultTruncate, FaultCutJSON, FaultHTML, FaultWrongJSON,
+		FaultEmpty, FaultUnavailable, FaultMaintenance, FaultRateLimit, FaultBan, FaultGeoBlock, FaultDeadKey:
+		return true
 	}
-	return true
+	panic("exchangesim: unknown fault " + string(f.Kind)) // Inject refuses it
 }
 
 // ActiveFault is a fault in force, as listed.

@@ -77,6 +77,8 @@ func (v *Venue) delay(ctx context.Context, latency time.Duration) (late, ok bool
 
 // add notes a fault that changes the answer.
 func (fx *effects) add(f Fault) {
+	// The others leave the answer as it is or replace it: see fail.
+	//exhaustive:ignore
 	switch f.Kind {
 	case FaultSkew:
 		fx.skew += f.Skew
@@ -120,6 +122,8 @@ func (v *Venue) answer(c *call) answer {
 
 // fail applies a fault that ends the request.
 func (v *Venue) fail(c *call, d delivery, f Fault) delivery {
+	// Only faults for which ends is true come here.
+	//exhaustive:ignore
 	switch f.Kind {
 	case FaultHang:
 		d.sent, d.end = -1, endHang
@@ -133,6 +137,8 @@ func (v *Venue) fail(c *call, d delivery, f Fault) delivery {
 	case FaultHangBody, FaultResetBody, FaultTruncate, FaultCutJSON:
 		d.answer = v.answer(c)
 		half := len(d.body) / 2
+		// One of the four above.
+		//exhaustive:ignore
 		switch f.Kind {
 		case FaultHangBody:
 			d.end = endHang

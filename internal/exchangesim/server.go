@@ -81,6 +81,7 @@ func (srv *Server) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		srv.conns.Add(1)
+	case http.StateActive, http.StateIdle:
 	case http.StateClosed, http.StateHijacked:
 		srv.conns.Done()
 	}

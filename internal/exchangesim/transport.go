@@ -82,6 +82,7 @@ func (d delivery) wait(ctx context.Context, done <-chan struct{}) error {
 			return ctx.Err()
 		case <-done:
 		}
+	case endNormal, endClose:
 	}
 	if d.sent >= 0 {
 		return io.ErrUnexpectedEOF

@@ -29,6 +29,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case endReset:
 		reset(w)
+	case endClose:
 	}
 	panic(http.ErrAbortHandler) // the answer that net/http would make up must not be sent
 }
