@@ -12,7 +12,6 @@ import (
 
 // lean is a health and a store that cost next to nothing, so that the policy is what is measured.
 type lean struct {
-	book    *market.OrderBook
 	refused error
 }
 
