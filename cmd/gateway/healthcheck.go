@@ -38,7 +38,7 @@ func (h healthcheckCmd) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return fmt.Errorf("not up: %w", err)
 	}
-	defer res.Body.Close() //nolint:errcheck // nothing was written
+	defer res.Body.Close() // nothing was written
 	if res.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(io.LimitReader(res.Body, 200)) // only to show it
 		return fmt.Errorf("not ready: %s answered %d %s", target, res.StatusCode, body)

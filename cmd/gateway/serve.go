@@ -26,7 +26,7 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 		log.InfoContext(ctx, "listening", slog.String("public", at.Public), slog.String("admin", at.Admin), slog.Bool("tls", at.TLS))
 	})
 	if err == nil {
-		log.Info("stopped") //nolint:sloglint // ctx has ended
+		log.Info("stopped")
 	}
 	return err
 }

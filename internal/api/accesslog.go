@@ -32,7 +32,7 @@ type note struct {
 
 func (n *note) fail(p *problem, err error) {
 	n.code = p.Code
-	if _, ours := err.(*requestError); !ours { //nolint:errorlint // made here and never wrapped
+	if _, ours := err.(*requestError); !ours { // made here and never wrapped
 		n.err = err // a refusal of ours repeats what the caller wrote, which is not for the log; its code says it all
 	}
 	if n.kind == market.KindNone {

@@ -88,7 +88,7 @@ func (s *Server) problem(c Code) problem {
 func (p *problem) wait(d time.Duration) {
 	if p.retryable {
 		d = max(d, 0)
-		d += time.Duration(rand.Int64N(int64(d)/5 + 1)) //nolint:gosec // spreads callers, protects nothing
+		d += time.Duration(rand.Int64N(int64(d)/5 + 1)) // spreads callers, protects nothing
 		p.retryAfter = max(1, seconds(d))
 	}
 }
@@ -250,6 +250,8 @@ func (s *Server) fail(c *call, r *http.Request, err error) {
 	if p.retryable {
 		c.header("Retry-After", strconv.FormatInt(p.retryAfter, 10))
 	}
+	// The others need no header of their own.
+	//exhaustive:ignore
 	switch p.Code {
 	case CodeUnauthenticated:
 		c.header("Www-Authenticate", `Bearer realm="exchange-gateway"`)

@@ -16,7 +16,7 @@ const (
 // metrics a count, and the other requests never notice. An answer that had begun is broken off, so that it cannot be
 // taken for a whole one.
 func (s *Server) contain(c *call, r *http.Request, p any) {
-	if p == http.ErrAbortHandler { //nolint:errorlint,err113 // net/http itself compares like this
+	if p == http.ErrAbortHandler { // net/http itself compares like this
 		c.abort = true
 		return
 	}

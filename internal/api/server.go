@@ -36,7 +36,7 @@ type Server struct {
 	packers     packers
 	inFlight    inFlight
 	draining    atomic.Bool
-	base        context.Context //nolint:containedctx // the life of the server, which ends requests that outlast a drain
+	base        context.Context // the life of the server, which ends requests that outlast a drain
 	stop        context.CancelFunc
 	errorsDoc   []byte
 	exchangeIDs []market.ExchangeID // those that are enabled, in their configured order

@@ -83,7 +83,7 @@ func (h header) append(dst []byte) ([]byte, error) {
 	}
 	dst = appendFlag(dst, h.sequence.Known)
 	dst = appendOrdinal(dst, h.sequence.Value)
-	dst = appendPadded(dst, uint64(h.depth), 5) //nolint:gosec // capped in headerOf and never negative
+	dst = appendPadded(dst, uint64(h.depth), 5) // capped in headerOf and never negative
 	dst = appendFlag(dst, h.whole)
 	return append(dst, '\n'), nil
 }
@@ -141,7 +141,7 @@ func spellable(t time.Time) bool { return t.Year() >= 1678 && t.Year() <= 2261 }
 
 // appendOrdinal writes a signed number so that text order is number order.
 func appendOrdinal(dst []byte, v int64) []byte {
-	return appendPadded(dst, uint64(v)^1<<63, ordinalSize) //nolint:gosec // the wrap-around is the point
+	return appendPadded(dst, uint64(v)^1<<63, ordinalSize) // the wrap-around is the point
 }
 
 func parseMicros(s string) (int64, error) {
@@ -157,7 +157,7 @@ func parseOrdinal(s string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%w: ordinal", ErrRubbish)
 	}
-	return int64(u ^ 1<<63), nil //nolint:gosec // undoes appendOrdinal
+	return int64(u ^ 1<<63), nil // undoes appendOrdinal
 }
 
 func appendPadded(dst []byte, v uint64, width int) []byte {

@@ -203,7 +203,7 @@ func (r *Redis) WriteListings(ctx context.Context, l *market.Listings) (Result, 
 	age, known := l.Age(received)
 	value, err := encodeListings(l, stamp(micros, age))
 	if err != nil || !known {
-		return ResultUnencodable, nil //nolint:nilerr // the result says it: nothing is wrong with Redis
+		return ResultUnencodable, nil // the result says it: nothing is wrong with Redis
 	}
 	results := make([]Result, 1)
 	err = r.pipeline(ctx, r.writeListings, []item{{key: r.listingsKey(l.Exchange), args: []any{

@@ -30,7 +30,7 @@ func (b *body) bytes() []byte { return b.buf.Bytes() }
 
 // read reads and closes the body. Past its bound a success is an error; an error page is cut.
 func (p *bodyPool) read(res *http.Response, limit int64) (*body, error) {
-	defer res.Body.Close() //nolint:errcheck // the read error is what matters
+	defer res.Body.Close() // the read error is what matters
 	b, ok := p.pool.Get().(*body)
 	if !ok {
 		b = new(body)

@@ -222,7 +222,7 @@ func transportKind(ctx context.Context) market.Kind {
 	switch ctx.Err() {
 	case nil:
 		return market.KindUnavailable
-	case context.DeadlineExceeded: //nolint:errorlint // Context.Err returns exactly this value
+	case context.DeadlineExceeded: // Context.Err returns exactly this value
 		return market.KindTimeout
 	default:
 		return market.KindCanceled

@@ -335,5 +335,5 @@ func (c *Cursor) plainNumber(before byte) (market.Number, bool) {
 		return market.Number{}, false
 	}
 	c.i = i + 1
-	return market.NewNumber(coef, int16(-fraction)), true //nolint:gosec // at most 18
+	return market.NewNumber(coef, int16(-fraction)), true // at most 18
 }

@@ -156,7 +156,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close() //nolint:errcheck // opened for reading
+	defer d.Close() // opened for reading
 	return d.Sync()
 }
 
@@ -169,7 +169,7 @@ func (f *GateFile) read() ([]market.GateRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close() //nolint:errcheck // opened for reading
+	defer r.Close() // opened for reading
 	text, err := io.ReadAll(io.LimitReader(r, maxGateFile+1))
 	if err != nil {
 		return nil, err

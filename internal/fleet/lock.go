@@ -23,7 +23,7 @@ func (f *GateFile) locked(ctx context.Context, fn func() error) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close() //nolint:errcheck // nothing was written; closing gives the lock back
+	defer l.Close() // nothing was written; closing gives the lock back
 	for {
 		held, err := tryLock(l)
 		if err != nil {

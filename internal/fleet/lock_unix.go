@@ -12,7 +12,7 @@ import (
 // it excludes another store in the same process too.
 func tryLock(f *os.File) (bool, error) {
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a file descriptor fits an int
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // a file descriptor fits an int
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue

@@ -91,7 +91,7 @@ func TestPrice_withMaxAgeLiveComesBeforeEarlierCopies(t *testing.T) {
 		}
 
 		_, err = h.Price(t.Context(), btc, order, gateway.Age{})
-		e, _ := err.(*gateway.Error) //nolint:errorlint // the type itself is promised
+		e, _ := err.(*gateway.Error) // the type itself is promised
 		if code(err) != gateway.CodePriceUnavailable || len(e.Venues) != 3 || e.RetryAfter != 7*time.Second {
 			t.Fatalf("err = %#v, want price_unavailable with what each said", err)
 		}
@@ -274,7 +274,7 @@ func TestOrderBooks_staleBooksAreShownAndAreNotBest(t *testing.T) {
 
 		h.alpha().fail(market.KindMaintenance)
 		_, err = h.OrderBooks(t.Context(), btc, 20, gateway.MaxAge(0))
-		e, _ := err.(*gateway.Error) //nolint:errorlint // the type itself is promised
+		e, _ := err.(*gateway.Error) // the type itself is promised
 		if code(err) != gateway.CodeBooksUnavailable || len(e.Venues) != 2 || e.RetryAfter != 7*time.Second {
 			t.Errorf("err = %#v, want books_unavailable with what each said", err)
 		}

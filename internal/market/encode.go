@@ -49,7 +49,7 @@ func encodeSide(side []Level) encodedSide {
 		s.text = append(s.text, '"', ',', '"')
 		s.text = v.Size.AppendText(s.text)
 		s.text = append(s.text, '"', ']')
-		s.ends[i] = uint32(len(s.text)) //nolint:gosec // a side of 4 GiB of text is beyond every body limit
+		s.ends[i] = uint32(len(s.text)) // a side of 4 GiB of text is beyond every body limit
 	}
 	return s
 }

@@ -61,7 +61,7 @@ func NewNumber(coef int64, exp int16) Number { return Number{coef: coef, exp: ex
 func NumberOf(d decimal.Decimal) Number {
 	if c := d.Coefficient(); c.IsInt64() && d.Exponent() >= -maxNumberText && d.Exponent() <= 0 {
 		if v := c.Int64(); v > -1e18 && v < 1e18 {
-			return Number{coef: v, exp: int16(d.Exponent())} //nolint:gosec // bounded by the line above
+			return Number{coef: v, exp: int16(d.Exponent())} // bounded by the line above
 		}
 	}
 	return Number{big: &bigNumber{text: plain(d), value: d}}
@@ -139,7 +139,7 @@ func assemble[T string | []byte](s T, coef int64, digits, exp int) (Number, bool
 	for ; exp > 0; exp-- {
 		coef *= 10
 	}
-	return Number{coef: coef, exp: int16(exp)}, true //nolint:gosec // at least -(128+30)
+	return Number{coef: coef, exp: int16(exp)}, true // at least -(128+30)
 }
 
 // plain prints a decimal without an exponent and without losing trailing zeros.

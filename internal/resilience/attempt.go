@@ -10,7 +10,7 @@ import (
 // attempt is one try of a call, and the context that it runs under: so that the door below finds what the call reserved,
 // and the call finds what the door saw.
 type attempt struct {
-	context.Context //nolint:containedctx // it is a context
+	context.Context
 
 	owner *exchange
 	lane  market.Lane

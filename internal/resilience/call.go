@@ -172,7 +172,7 @@ func (s *call) attempt(ctx context.Context, a *attempt, p permit, timeout time.D
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	a.Context = timed
 	defer func() {
-		if err == errVanished { //nolint:errorlint // our own sentinel, never wrapped
+		if err == errVanished { // our own sentinel, never wrapped
 			if r := recover(); r != nil {
 				s.x.guard.config.Logger.Error("adapter panicked", slog.String("exchange", string(s.x.id)),
 					slog.String("op", string(s.plan.Op)), slog.String("stack", string(debug.Stack())))

@@ -102,7 +102,7 @@ func newCircuit(id market.CircuitID, class *class, env *environment) *circuit {
 	return c
 }
 
-func isIgnored(err error) bool { return err == errIgnored } //nolint:errorlint // our own sentinel, never wrapped
+func isIgnored(err error) bool { return err == errIgnored } // our own sentinel, never wrapped
 
 func pack(s state, until int64) int64 { return until<<2 | int64(s) }
 

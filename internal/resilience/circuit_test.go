@@ -44,7 +44,9 @@ func TestCircuit_opensProbesCloses(t *testing.T) {
 func TestCircuit_onlyTroubleOpens(t *testing.T) {
 	for _, kind := range market.Kinds() {
 		want := market.CircuitClosed
-		switch kind { //nolint:exhaustive // all others leave the circuit closed
+		// All others leave the circuit closed.
+		//exhaustive:ignore
+		switch kind {
 		case market.KindTimeout, market.KindUnavailable, market.KindMaintenance, market.KindMalformed:
 			want = market.CircuitOpen
 		case market.KindCanceled:

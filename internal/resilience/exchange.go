@@ -142,7 +142,7 @@ func (x *exchange) refusal(call *market.Call, kind market.Kind, wait time.Durati
 // unpaid is the error of a call or request that no budget can pay for.
 func (x *exchange) unpaid(call *market.Call, k *class, err error, wait time.Duration) *market.Error {
 	kind := market.KindOverloaded
-	if err == errUnknownLimit { //nolint:errorlint // our own sentinel, never wrapped
+	if err == errUnknownLimit { // our own sentinel, never wrapped
 		kind = market.KindInternal
 	}
 	k.metrics.refuse(kind)

@@ -28,7 +28,7 @@ type Guard struct {
 	closing bool
 	running sync.WaitGroup
 	stop    context.CancelFunc
-	stopped context.Context //nolint:containedctx // the life of the guard itself, which detached probes end with
+	stopped context.Context // the life of the guard itself, which detached probes end with
 }
 
 // New makes a guard. It does no I/O and starts nothing. A configuration that Validate finds fault with is a programmer's

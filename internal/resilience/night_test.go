@@ -45,7 +45,7 @@ func TestNight(t *testing.T) {
 			calls.Go(func() {
 				if err := w.book(t.Context()); err == nil {
 					t.Error("a book in the outage")
-				} else if e := err.(*market.Error); e.RetryAfter < time.Second || e.RetryAfter > 72*time.Second { //nolint:errorlint,forcetypeassert // the guard returns this type
+				} else if e := err.(*market.Error); e.RetryAfter < time.Second || e.RetryAfter > 72*time.Second { // the guard returns this type
 					t.Errorf("retry after %v: %v", e.RetryAfter, e)
 				}
 			})

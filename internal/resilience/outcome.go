@@ -18,12 +18,14 @@ func kindOf(ctx context.Context, e *market.Error, err error) market.Kind {
 	if e != nil && e.Status != 0 {
 		return kind
 	}
-	switch kind { //nolint:exhaustive // only these three can be the work of a context
+	// Only these three can be the work of a context.
+	//exhaustive:ignore
+	switch kind {
 	case market.KindCanceled, market.KindTimeout, market.KindUnavailable:
 		switch ctx.Err() {
-		case context.Canceled: //nolint:errorlint // Context.Err returns exactly this value
+		case context.Canceled: // Context.Err returns exactly this value
 			return market.KindCanceled
-		case context.DeadlineExceeded: //nolint:errorlint // as above
+		case context.DeadlineExceeded: // as above
 			return market.KindTimeout
 		}
 		if kind == market.KindCanceled {
@@ -36,7 +38,9 @@ func kindOf(ctx context.Context, e *market.Error, err error) market.Kind {
 // effectOf is what a failed attempt means to the circuit: the table of market.Kind, and the three rules that need more
 // than the Kind.
 func (x *exchange) effectOf(a *attempt, e *market.Error, kind market.Kind, slow bool, now int64) market.Effect {
-	switch kind { //nolint:exhaustive // the others are decided by the table
+	// The others are decided by the table.
+	//exhaustive:ignore
+	switch kind {
 	case market.KindCanceled:
 		// Callers with short deadlines would hide a hang for ever if leaving late counted for nothing.
 		if slow {
@@ -65,7 +69,7 @@ func (x *exchange) failure(call *market.Call, c *circuit, e *market.Error, err e
 	out := &market.Error{Err: err}
 	if e != nil {
 		*out = *e
-		if error(e) != err { //nolint:errorlint // whether it is wrapped is the question
+		if error(e) != err { // whether it is wrapped is the question
 			out.Err = err
 		}
 	}

@@ -66,7 +66,7 @@ func (b *bot) get(ctx context.Context, path string, key bool) (a answer, ok bool
 		}
 		return a, false
 	}
-	defer res.Body.Close() //nolint:errcheck // nothing was written
+	defer res.Body.Close() // nothing was written
 	a.Status, a.Retry = res.StatusCode, res.Header.Get("Retry-After")
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&a); err != nil {
 		b.say.line("", "an answer of the gateway that is no JSON: %v", err)

@@ -110,7 +110,6 @@ func (s *Server) signal(sig os.Signal) {
 // start runs the program and tells whether it answers.
 func (s *Server) start() bool {
 	s.out = &bytes.Buffer{}
-	//nolint:noctx // it ends with the test, by stop
 	s.cmd = exec.Command(s.path, append([]string{
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
 	}, s.args...)...)
@@ -166,5 +165,5 @@ func freePort(t testing.TB) int {
 		t.Fatalf("find a free port: %v", err)
 	}
 	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it was listened on as tcp
+	return l.Addr().(*net.TCPAddr).Port // it was listened on as tcp
 }

@@ -148,7 +148,7 @@ func (q question) describe(r *exchange.Response, f fault, cause error) error {
 	switch {
 	case what == "":
 		return cause
-	case cause == errStatus: //nolint:errorlint // our own sentinel, never wrapped
+	case cause == errStatus: // our own sentinel, never wrapped
 		return errors.New(what)
 	}
 	return fmt.Errorf("%w: %s", cause, what)

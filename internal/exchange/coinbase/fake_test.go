@@ -211,7 +211,7 @@ func btcUSDC() market.Listing {
 // asError is err as the one type that speaks for exchanges.
 func asError(t testing.TB, err error) *market.Error {
 	t.Helper()
-	e, ok := err.(*market.Error) //nolint:errorlint // exactly this type is promised
+	e, ok := err.(*market.Error) // exactly this type is promised
 	if !ok {
 		t.Fatalf("err = %v (%T), want a *market.Error", err, err)
 	}

@@ -193,7 +193,7 @@ func hanging(text string) func(context.Context) io.Reader {
 	return func(ctx context.Context) io.Reader { return io.MultiReader(strings.NewReader(text), silent{ctx}) }
 }
 
-type silent struct{ ctx context.Context } //nolint:containedctx // it stands for a connection, which ends with its request
+type silent struct{ ctx context.Context } // it stands for a connection, which ends with its request
 
 func (s silent) Read([]byte) (int, error) {
 	<-s.ctx.Done()

@@ -166,6 +166,8 @@ func TestSimulated_faults(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := v.OrderBook(t.Context(), btc, 20)
+		// Every other kind is wrong here.
+		//exhaustive:ignore
 		switch e := failure(t, err); e.Kind {
 		case market.KindBanned, market.KindUnavailable, market.KindRestricted:
 		default:
