@@ -2,6 +2,7 @@ package resilience_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -319,6 +320,50 @@ func TestBudget_callersThatLeave(t *testing.T) {
 	})
 }
 
+// A dear call that waits is not passed by cheap ones for ever; when it leaves, they go at once.
+func TestBudget_firstComeFirstServed(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		v := &venue{limits: []market.Limit{{ID: "r", Capacity: 100, Window: 2 * time.Second}}}
+		in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+			var mu sync.Mutex
+			var order []int
+			ask := func(ctx context.Context, units int) {
+				c := w.call(market.OpListings)
+				c.Charges = cost("r", units)
+				_ = w.guard.Do(ctx, c, func(ctx context.Context) error {
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, units)
+					return w.guard.Door(venueID).Admit(ctx, c)
+				})
+			}
+			ask(t.Context(), 60) // of 70
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			var calls sync.WaitGroup
+			calls.Go(func() { ask(ctx, 68) })
+			synctest.Wait()
+			calls.Go(func() { ask(t.Context(), 5) })
+			synctest.Wait()
+			began := time.Now()
+			if leaves {
+				leave()
+			}
+			calls.Wait()
+			want := []int{60, 68, 5}
+			if leaves {
+				want = []int{60, 5}
+			}
+			if !slices.Equal(order, want) {
+				t.Fatalf("order = %v, want %v", order, want)
+			}
+			if got := time.Since(began); leaves && got != 0 {
+				t.Fatalf("the next one waited %v for a call that had left", got)
+			}
+		})
+	}
+}
+
 // Pages beyond what was reserved may exceed our share in the middle of a call, but not the exchange's own limit.
 func TestBudget_overdraft(t *testing.T) {
 	v := &venue{limits: []market.Limit{{ID: "r", Capacity: 10, Window: time.Minute}}, cost: cost("r", 1), pages: 9}
@@ -397,7 +442,12 @@ func TestBudget_gatesAreAskedAgainAfterTheWait(t *testing.T) {
 	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
 		_ = w.book(t.Context())
 		var call sync.WaitGroup
-		call.Go(func() { wantKindOnly(t, w.book(t.Context()), market.KindBanned) })
+		call.Go(func() {
+			wantKindOnly(t, w.guard.Do(t.Context(), w.call(market.OpOrderBook), func(context.Context) error {
+				t.Error("the call was begun")
+				return nil
+			}), market.KindBanned)
+		})
 		synctest.Wait()
 		w.guard.Door(venueID).Observe(t.Context(), w.call(market.OpTime), market.Observation{
 			Err: refusal(market.KindBanned, market.Refusal{Scope: ipScope, First: time.Minute, Max: time.Hour}),

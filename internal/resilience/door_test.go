@@ -48,3 +48,24 @@ func TestDoor_gateClosesBetweenPages(t *testing.T) {
 		}
 	})
 }
+
+// A 200 that turns out to hold a refusal: the answer was good to the door, and was not to the call.
+func TestDoor_goodIsSaidAtTheEndOfTheCall(t *testing.T) {
+	in(t, &venue{}, resilience.Config{}, func(t *testing.T, w *world) {
+		door := w.guard.Door(venueID)
+		c := (&account{venue: w.venue, name: "main"}).Plan(market.WalletTrading)
+		for range 3 {
+			err := w.guard.Do(t.Context(), c, func(ctx context.Context) error {
+				if err := door.Admit(ctx, c); err != nil {
+					return err
+				}
+				door.Observe(ctx, c, market.Observation{})
+				return refusal(market.KindAuth, deadKey)
+			})
+			wantKind(t, err, market.KindAuth)
+		}
+		if g := w.gate(t); g.Scope != deadKey.Scope {
+			t.Fatalf("%+v", g)
+		}
+	})
+}

@@ -298,6 +298,20 @@ func TestGate_lateRetryOfAuth(t *testing.T) {
 	})
 }
 
+// The late retry is one, also where no gate is asked for.
+func TestGate_lateRetryIsOne(t *testing.T) {
+	in(t, &venue{}, resilience.Config{}, func(t *testing.T, w *world) {
+		answer := fails(market.KindAuth)
+		answer.RetryOnceAfter = time.Second
+		w.answers(always(answer))
+		_, err := w.acc.Balances(t.Context(), market.WalletTrading)
+		wantKind(t, err, market.KindAuth)
+		if w.sent() != 2 {
+			t.Fatalf("requests = %d, want 2", w.sent())
+		}
+	})
+}
+
 func symbolRefusal(k market.Kind, symbol string) error {
 	e := refusal(k, market.Refusal{
 		Scope: market.Scope{Kind: market.ScopeSymbol, Name: symbol}, First: time.Second, Max: 30 * time.Second,
@@ -325,6 +339,9 @@ func TestGate_brokenSymbols(t *testing.T) {
 					if err := ask("GOOD"); err != nil {
 						t.Fatalf("a healthy book is hidden: %v", err)
 					}
+					if st := w.circuit(t, market.ClassMarketData); st.Window.Failures != 0 {
+						t.Fatalf("%+v: one broken book counts against the exchange", st.Window)
+					}
 					time.Sleep(time.Second)
 				}
 				// 1+2+4+8+16+30... in 300 s: about 13 holds, a malformed one asked twice at most.
@@ -332,9 +349,6 @@ func TestGate_brokenSymbols(t *testing.T) {
 					t.Fatalf("the broken symbol was asked %d times in 5 minutes", got)
 				}
 				w.wantState(t, market.CircuitClosed)
-				if st := w.circuit(t, market.ClassMarketData); st.Window.Failures != 0 {
-					t.Fatalf("%+v: one broken book counts against the exchange", st.Window)
-				}
 				bad["WORSE"] = true
 				for range 400 {
 					_ = ask("BAD")
@@ -359,6 +373,17 @@ func TestGate_symbolsAreBounded(t *testing.T) {
 		}
 		if got := len(w.guard.Gates()); got != 1024 {
 			t.Fatalf("gates = %d, want the bound", got)
+		}
+		// All of them answer well again, but not yet for long: a further broken one has no gate and counts at once.
+		time.Sleep(2 * time.Second)
+		for i := range 1024 {
+			c := w.Plan(market.OpOrderBook, market.Listing{Symbol: fmt.Sprint("S", i)}, 1)
+			door.Observe(t.Context(), c, market.Observation{})
+		}
+		w.answers(always(symbolRefusal(market.KindSuspect, "FULL")))
+		wantKind(t, w.bookOf(t.Context(), "FULL"), market.KindSuspect)
+		if st := w.circuit(t, market.ClassMarketData); st.Window.Failures != 1 {
+			t.Fatalf("%+v, want one failure", st.Window)
 		}
 		time.Sleep(2 * time.Minute) // healthy ones make room
 		e, _ := errors.AsType[*market.Error](symbolRefusal(market.KindSuspect, "NEW"))

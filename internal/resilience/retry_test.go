@@ -136,9 +136,12 @@ func TestRetry_theAttemptsKindIsTold(t *testing.T) {
 			_ = w.book(t.Context())
 		}
 		w.answers(always(fails(market.KindUnavailable)))
-		before := w.sent()
+		before, began := w.sent(), time.Now()
 		err := w.book(t.Context()) // the tenth failure opens it, and a retry would be due
 		wantKind(t, err, market.KindUnavailable)
+		if got := time.Since(began); got != 0 {
+			t.Fatalf("paused %v for a retry that cannot pass", got)
+		}
 		w.wantState(t, market.CircuitOpen)
 		if w.sent() != before+1 {
 			t.Fatalf("%d requests: an open circuit was retried", w.sent()-before)
