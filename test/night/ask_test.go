@@ -62,7 +62,7 @@ type problem struct {
 
 // answer is one answer of the gateway.
 type answer struct {
-	status int
+	status int // 0: none, because the caller was gone
 	header http.Header
 	body   []byte
 }
@@ -82,8 +82,26 @@ func ask(ctx context.Context, h http.Handler, method, target string, header ...s
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
+	if aborted(h, w, r) {
+		return answer{}
+	}
 	return answer{w.Code, w.Header(), w.Body.Bytes()}
+}
+
+// aborted serves a request and tells whether the handler gave it up, as it does when its caller is gone. A server's own
+// goroutine ends that panic.
+func aborted(h http.Handler, w http.ResponseWriter, r *http.Request) (gone bool) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			gone = true
+		default:
+			panic(p)
+		}
+	}()
+	h.ServeHTTP(w, r)
+	return false
 }
 
 func bookTarget(id market.ExchangeID, pair, more string) string {
