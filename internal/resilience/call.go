@@ -195,7 +195,7 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 	if err == nil {
 		x.gates.good(s.plan.Scopes, p.began, now)
 		p.settle(now, market.EffectSuccess, market.KindNone)
-		s.count(market.KindNone, now-p.began)
+		s.count(p, market.KindNone, now, nil)
 		return nil, true
 	}
 	e, _ := errors.AsType[*market.Error](err)
@@ -211,15 +211,34 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 		written = a.refuse(e.Refusal, kind, p.began, now)
 	}
 	p.settle(now, x.effectOf(a, e, kind, now-p.began > s.circuit.class.policy.slow(), now), kind)
-	s.count(kind, now-p.began)
+	s.count(p, kind, now, err)
 	await(a, written)
 	return x.failure(s.plan, s.circuit, e, err, kind, x.env.clock.now()), true
 }
 
-func (s *call) count(kind market.Kind, elapsed int64) {
-	m := s.x.op(s.plan.Op)
+func (s *call) count(p permit, kind market.Kind, now int64, err error) {
+	m, elapsed := s.x.op(s.plan.Op), time.Duration(now-p.began)
 	m.kinds[min(int(kind), len(m.kinds)-1)].Inc()
-	m.duration.Observe(time.Duration(elapsed).Seconds())
+	m.duration.Observe(elapsed.Seconds())
+	if log := s.x.guard.config.Logger; log.Enabled(context.Background(), slog.LevelDebug) {
+		s.tell(log, p, kind, elapsed, err)
+	}
+}
+
+// tell logs one attempt. Whose account it was for is not told.
+func (s *call) tell(log *slog.Logger, p permit, kind market.Kind, elapsed time.Duration, err error) {
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs, slog.String("exchange", string(s.x.id)), slog.String("op", string(s.plan.Op)))
+	for _, scope := range s.plan.Scopes {
+		if scope.Kind == market.ScopeSymbol {
+			attrs = append(attrs, slog.String("symbol", scope.Name))
+		}
+	}
+	attrs = append(attrs, slog.Duration("elapsed", elapsed), slog.Bool("probe", p.probe))
+	if err != nil {
+		attrs = append(attrs, slog.String("kind", kind.String()), slog.Any("err", err))
+	}
+	log.LogAttrs(context.Background(), slog.LevelDebug, "attempt", attrs...)
 }
 
 // detached makes a probe of public data that outlives its caller: the caller may have no patience for it, and whether the
