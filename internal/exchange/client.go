@@ -87,15 +87,17 @@ func (c *Client) Do(ctx context.Context, r Request, read Reader) error {
 			return seen.err
 		}
 		r.Hosts.avoid(host)
-		if i+1 == len(order) && seen.err.Kind == market.KindRestricted {
+		final := i+1 == len(order)
+		switch {
+		case !final:
+			seen.err = withoutRefusal(seen.err) // the exchange has refused only when its last host has
+		case seen.err.Kind == market.KindRestricted:
 			r.Hosts.refuse()
 		}
-		if i+1 == len(order) || ctx.Err() != nil {
-			c.observe(ctx, r, seen, seen.err)
+		c.observe(ctx, r, seen, seen.err)
+		if final || ctx.Err() != nil {
 			return seen.err
 		}
-		// The exchange has refused only when its last host has.
-		c.observe(ctx, r, seen, withoutRefusal(seen.err))
 		last = seen.err
 		c.log.WarnContext(ctx, "host gives way to the next", slog.String("exchange", string(c.id)),
 			slog.String("host", host), slog.String("op", string(r.Call.Op)), slog.Any("kind", seen.err.Kind))

@@ -218,6 +218,15 @@ func TestDo_refusals(t *testing.T) {
 	if e := asError(t, x.client.Do(t.Context(), x.request(), accept)); e.Kind != market.KindUnavailable {
 		t.Errorf("got %v", e)
 	}
+	// The same after a host that refuses our place: others may not, so it closes no gate of the exchange.
+	x = newSetup(byHost(nil))
+	x.Answer(func(*http.Request, market.Call) exchangetest.Reply {
+		x.Rig.Refuse(&market.Error{Kind: market.KindBanned})
+		return exchangetest.Reply{Status: http.StatusUnavailableForLegalReasons}
+	})
+	if e := asError(t, x.client.Do(t.Context(), x.request(), accept)); e.Kind != market.KindRestricted || e.Refusal != nil {
+		t.Errorf("got %v, refusal %+v", e, e.Refusal)
+	}
 }
 
 func TestDo_noHost(t *testing.T) {
