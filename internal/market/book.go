@@ -69,9 +69,9 @@ func (b *OrderBook) Compare(old *OrderBook) int {
 		if c := b.ExchangeTime.Compare(old.ExchangeTime); c != 0 || !b.Sequence.Known || !old.Sequence.Known {
 			return c
 		}
-		return cmpInt(b.Sequence.Value, old.Sequence.Value)
+		return cmp.Compare(b.Sequence.Value, old.Sequence.Value)
 	case b.Sequence.Known && old.Sequence.Known:
-		return cmpInt(b.Sequence.Value, old.Sequence.Value)
+		return cmp.Compare(b.Sequence.Value, old.Sequence.Value)
 	}
 	return b.ConfirmedAt.Compare(old.ConfirmedAt)
 }

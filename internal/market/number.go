@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -175,10 +176,10 @@ func (n Number) Cmp(m Number) int {
 		return n.Decimal().Cmp(m.Decimal())
 	}
 	if n.exp == m.exp {
-		return cmpInt(n.coef, m.coef)
+		return cmp.Compare(n.coef, m.coef)
 	}
 	if a, b := n.Sign(), m.Sign(); a != b || a == 0 {
-		return cmpInt(int64(a), int64(b))
+		return cmp.Compare(int64(a), int64(b))
 	}
 	if n.exp < m.exp {
 		return -cmpScaled(m, n)
@@ -198,7 +199,7 @@ func cmpScaled(a, b Number) int {
 	hi, lo := bits.Mul64(magnitude(a.coef), pow10[shift])
 	c := 1
 	if hi == 0 {
-		c = cmpUint(lo, magnitude(b.coef))
+		c = cmp.Compare(lo, magnitude(b.coef))
 	}
 	if a.coef < 0 {
 		return -c
@@ -216,26 +217,6 @@ func magnitude(v int64) uint64 {
 		return 1 << 63
 	}
 	return uint64(max(v, -v))
-}
-
-func cmpInt(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-func cmpUint(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // String is the plain text: no exponent, the venue's own trailing zeros.
