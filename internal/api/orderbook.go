@@ -16,21 +16,11 @@ import (
 
 // orderBook answers GET /v1/exchanges/{exchange}/orderbook.
 func (s *Server) orderBook(ctx context.Context, c *call, r *http.Request, q *query) error {
-	var ask gateway.BookQuery
-	var err error
-	if ask.Exchange, err = s.exchange(c, r); err != nil {
-		return err
-	}
-	if ask.Pair, err = q.pair(); err != nil {
+	ask, err := s.bookQuery(c, r, q)
+	if err != nil {
 		return err
 	}
 	if ask.Depth, err = q.depth(s.cfg.DefaultDepth, s.cfg.MaxDepth); err != nil {
-		return err
-	}
-	if ask.MaxAge, err = q.maxAge(); err != nil {
-		return err
-	}
-	if ask.RequireLive, err = q.requireLive(); err != nil {
 		return err
 	}
 	c.note.pair = ask.Pair
@@ -42,6 +32,21 @@ func (s *Server) orderBook(ctx context.Context, c *call, r *http.Request, q *que
 	s.fresh(c, &b.Freshness, s.cfg.FreshFor)
 	c.send(http.StatusOK, jsonType)
 	return nil
+}
+
+// bookQuery reads what every question about one book has: all but the depth.
+func (s *Server) bookQuery(c *call, r *http.Request, q *query) (ask gateway.BookQuery, err error) {
+	if ask.Exchange, err = s.exchange(c, r); err != nil {
+		return ask, err
+	}
+	if ask.Pair, err = q.pair(); err != nil {
+		return ask, err
+	}
+	if ask.MaxAge, err = q.maxAge(); err != nil {
+		return ask, err
+	}
+	ask.RequireLive, err = q.requireLive()
+	return ask, err
 }
 
 // exchange reads the exchange of the path. A name that is not enabled gets no further, also not into the log.

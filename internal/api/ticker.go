@@ -10,18 +10,8 @@ import (
 
 // ticker answers GET /v1/exchanges/{exchange}/ticker.
 func (s *Server) ticker(ctx context.Context, c *call, r *http.Request, q *query) error {
-	var ask gateway.BookQuery
-	var err error
-	if ask.Exchange, err = s.exchange(c, r); err != nil {
-		return err
-	}
-	if ask.Pair, err = q.pair(); err != nil {
-		return err
-	}
-	if ask.MaxAge, err = q.maxAge(); err != nil {
-		return err
-	}
-	if ask.RequireLive, err = q.requireLive(); err != nil {
+	ask, err := s.bookQuery(c, r, q)
+	if err != nil {
 		return err
 	}
 	ask.Depth = tickerDepth
