@@ -45,5 +45,5 @@ func (c configPrintCmd) Run(sys system) error {
 	if err != nil {
 		return err
 	}
-	return config.Print(sys.out, conf)
+	return config.Print(sys.out, app.InForce(conf))
 }

@@ -23,13 +23,13 @@ func (h healthcheckCmd) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	_, port, err := net.SplitHostPort(c.AdminListen)
+	addr, err := reachable(c.AdminListen)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	target := "http://" + net.JoinHostPort("127.0.0.1", port) + "/readyz"
+	target := "http://" + addr + "/readyz"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return err
@@ -45,4 +45,17 @@ func (h healthcheckCmd) Run(ctx context.Context, sys system) error {
 	}
 	_, err = fmt.Fprintln(sys.out, "ok")
 	return err
+}
+
+// reachable is the address at which this machine reaches its own listener: one that is bound to every address is asked on
+// loopback.
+func reachable(listen string) (string, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", err
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
 }

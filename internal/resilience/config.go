@@ -26,7 +26,7 @@ type Config struct {
 // Policy is how one exchange is treated.
 type Policy struct {
 	Classes     map[market.Class]ClassPolicy // a class that is not in it has the defaults
-	BudgetShare float64                      // of each of the exchange's rate limits; 0 is 0.7
+	BudgetShare float64                      // of each of the exchange's rate limits; 0 is DefaultBudgetShare
 }
 
 // ClassPolicy is how one class of calls is treated. A field that is zero has the default of its class.
@@ -44,8 +44,8 @@ type ClassPolicy struct {
 	OpenMax     time.Duration // ... up to this
 }
 
-// defaultShare leaves room for whatever else asks from our address, and for limits that are counted differently.
-const defaultShare = 0.7
+// DefaultBudgetShare leaves room for whatever else asks from our address, and for limits that are counted differently.
+const DefaultBudgetShare = 0.7
 
 // DefaultPolicy is the policy of a class when nothing is configured: timeouts from what the exchanges document (listings
 // are megabytes, Binance itself gives up after 10 s), windows in which even a class that is asked seldom settles 10 calls.
@@ -94,7 +94,7 @@ func fill[T comparable](field *T, value T) {
 func (p *ClassPolicy) slow() int64 { return int64(float64(p.Timeout) * p.SlowFactor) }
 
 func (p Policy) share() float64 {
-	fill(&p.BudgetShare, defaultShare)
+	fill(&p.BudgetShare, DefaultBudgetShare)
 	return p.BudgetShare
 }
 

@@ -40,7 +40,7 @@ func walk(v reflect.Value, known []market.ExchangeID, path []string, change func
 		return walkMap(v, known, path, change)
 	}
 	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("yaml") == path[0] {
+		if settingName(v.Type().Field(i)) == path[0] {
 			return walk(v.Field(i), known, path[1:], change)
 		}
 	}
@@ -76,9 +76,15 @@ func fieldNames(v reflect.Value) []string {
 	}
 	names := make([]string, v.NumField())
 	for i := range names {
-		names[i] = v.Type().Field(i).Tag.Get("yaml")
+		names[i] = settingName(v.Type().Field(i))
 	}
 	return names
+}
+
+// settingName is what the file calls a field.
+func settingName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
 }
 
 // setLeaf reads text into one setting. Lists are separated by commas.

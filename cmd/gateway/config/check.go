@@ -63,14 +63,17 @@ func (p *problems) address(name, addr string) {
 	p.when(err != nil, "%s is %q: write host:port, for example 127.0.0.1:8080", name, addr)
 }
 
-func (p *problems) exchange(at string, e Exchange) {
-	for _, hosts := range [][]string{e.Hosts, e.AccountHosts} {
-		for _, h := range hosts {
-			u, err := url.Parse(h)
-			p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "",
-				"%shosts: %q is not a base URL: write for example https://api.example.com", at, h)
-		}
+func (p *problems) hosts(name string, hosts []string) {
+	for _, h := range hosts {
+		u, err := url.Parse(h)
+		p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "",
+			"%s: %q is not a base URL: write for example https://api.example.com", name, h)
 	}
+}
+
+func (p *problems) exchange(at string, e Exchange) {
+	p.hosts(at+"hosts", e.Hosts)
+	p.hosts(at+"account_hosts", e.AccountHosts)
 	p.when(e.BudgetShare != 0 && (e.BudgetShare < 0.01 || e.BudgetShare > 1), "%sbudget_share is %v: it must be 0.01 to 1", at, e.BudgetShare)
 	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
 		a := e.Accounts[name]

@@ -10,38 +10,38 @@ import (
 
 // Config is everything that can be set. Durations are written "300ms", "1h30m".
 type Config struct {
-	Listen         string        `yaml:"listen"`           // public listener
-	AdminListen    string        `yaml:"admin_listen"`     // metrics and probes
-	TLSCertFile    string        `yaml:"tls_cert_file"`    // both or neither of cert and key
-	TLSKeyFile     string        `yaml:"tls_key_file"`     //
-	AllowOpen      bool          `yaml:"allow_open"`       // serve market data beyond loopback without keys
-	AllowPlain     bool          `yaml:"allow_plain"`      // serve keys beyond loopback without TLS
-	StateDir       string        `yaml:"state_dir"`        // gate ends and keys
-	KeysFile       string        `yaml:"keys_file"`        // client keys; empty means keys.yaml in StateDir
-	Redis          Redis         `yaml:"redis"`            //
-	Log            Log           `yaml:"log"`              //
-	FreshFor       time.Duration `yaml:"fresh_for"`        // up to this age a copy is live
-	StaleWait      time.Duration `yaml:"stale_wait"`       // how long a read that holds a copy waits for the exchange
-	StaleWarnAfter time.Duration `yaml:"stale_warn_after"` // from this age on a stale book is warned of in the log
-	StaleMaxAge    time.Duration `yaml:"stale_max_age"`    // no copy older than this is served
-	DefaultMaxAge  time.Duration `yaml:"default_max_age"`  // the bound of callers that give none
-	DepthDefault   int           `yaml:"depth_default"`    // levels a side
-	DepthMax       int           `yaml:"depth_max"`        // levels a side
-	Drain          time.Duration `yaml:"drain"`            // how long a stop waits for requests in flight
-	InFlight       int           `yaml:"in_flight"`        // requests at once; one more is refused
-	Exchanges      Exchanges     `yaml:"exchanges"`        //
+	Listen         string        `yaml:"listen"`                 // public listener
+	AdminListen    string        `yaml:"admin_listen"`           // metrics and probes
+	TLSCertFile    string        `yaml:"tls_cert_file,omitzero"` // both or neither of cert and key
+	TLSKeyFile     string        `yaml:"tls_key_file,omitzero"`  //
+	AllowOpen      bool          `yaml:"allow_open"`             // serve market data beyond loopback without keys
+	AllowPlain     bool          `yaml:"allow_plain"`            // serve keys beyond loopback without TLS
+	StateDir       string        `yaml:"state_dir"`              // gate ends and keys
+	KeysFile       string        `yaml:"keys_file"`              // client keys; empty means keys.yaml in StateDir
+	Redis          Redis         `yaml:"redis"`                  //
+	Log            Log           `yaml:"log"`                    //
+	FreshFor       time.Duration `yaml:"fresh_for"`              // up to this age a copy is live
+	StaleWait      time.Duration `yaml:"stale_wait"`             // how long a read that holds a copy waits for the exchange
+	StaleWarnAfter time.Duration `yaml:"stale_warn_after"`       // from this age on a stale book is warned of in the log
+	StaleMaxAge    time.Duration `yaml:"stale_max_age"`          // no copy older than this is served
+	DefaultMaxAge  time.Duration `yaml:"default_max_age"`        // the bound of callers that give none
+	DepthDefault   int           `yaml:"depth_default"`          // levels a side
+	DepthMax       int           `yaml:"depth_max"`              // levels a side
+	Drain          time.Duration `yaml:"drain"`                  // how long a stop waits for requests in flight
+	InFlight       int           `yaml:"in_flight"`              // requests at once; one more is refused
+	Exchanges      Exchanges     `yaml:"exchanges"`              //
 }
 
 // Redis is the optional store that survives restarts. Without an address there is none.
 type Redis struct {
-	Addrs     []string      `yaml:"addrs"`    // one: a server; several: a cluster, or with master the sentinels
-	Master    string        `yaml:"master"`   // the name that the sentinels know
-	Username  string        `yaml:"username"` //
-	Password  market.Secret `yaml:"password"` //
-	PassFile  string        `yaml:"password_file"`
-	DB        int           `yaml:"db"`         //
-	TLS       bool          `yaml:"tls"`        //
-	KeyPrefix string        `yaml:"key_prefix"` // several gateways in one Redis
+	Addrs     []string      `yaml:"addrs,omitzero"`    // one: a server; several: a cluster, or with master the sentinels
+	Master    string        `yaml:"master,omitzero"`   // the name that the sentinels know
+	Username  string        `yaml:"username,omitzero"` //
+	Password  market.Secret `yaml:"password,omitzero"` //
+	PassFile  string        `yaml:"password_file,omitzero"`
+	DB        int           `yaml:"db,omitzero"`         //
+	TLS       bool          `yaml:"tls,omitzero"`        //
+	KeyPrefix string        `yaml:"key_prefix,omitzero"` // several gateways in one Redis
 }
 
 // Log says what is logged and how.
@@ -55,16 +55,16 @@ type Exchanges map[market.ExchangeID]Exchange
 
 // Exchange is one exchange. What is left out has the exchange's own default.
 type Exchange struct {
-	Enabled      *bool              `yaml:"enabled"`
-	Hosts        []string           `yaml:"hosts"`         // base URLs for public reads, in order of preference
-	AccountHosts []string           `yaml:"account_hosts"` // base URLs for signed reads
-	CAFile       string             `yaml:"ca_file"`       // trusted beside the system's, for a venue of one's own
-	Region       string             `yaml:"region"`
-	BudgetShare  float64            `yaml:"budget_share"` // of each of the exchange's rate limits, 0.01 to 1
-	Accounts     map[string]Account `yaml:"accounts"`
-	MarketData   Class              `yaml:"market_data"`
-	Reference    Class              `yaml:"reference"`
-	Account      Class              `yaml:"account"`
+	Enabled      *bool              `yaml:"enabled,omitzero"`
+	Hosts        []string           `yaml:"hosts,omitzero"`         // base URLs for public reads, in order of preference
+	AccountHosts []string           `yaml:"account_hosts,omitzero"` // base URLs for signed reads
+	CAFile       string             `yaml:"ca_file,omitzero"`       // trusted beside the system's, for a venue of one's own
+	Region       string             `yaml:"region,omitzero"`
+	BudgetShare  float64            `yaml:"budget_share,omitzero"` // of each of the exchange's rate limits, 0.01 to 1
+	Accounts     map[string]Account `yaml:"accounts,omitzero"`
+	MarketData   Class              `yaml:"market_data,omitzero"`
+	Reference    Class              `yaml:"reference,omitzero"`
+	Account      Class              `yaml:"account,omitzero"`
 }
 
 // On tells whether the exchange is in use: it is unless it was switched off.
@@ -72,13 +72,13 @@ func (e Exchange) On() bool { return e.Enabled == nil || *e.Enabled }
 
 // Account is one credential. Each secret may instead be read from a file.
 type Account struct {
-	Key            market.Secret `yaml:"key"`
-	KeyFile        string        `yaml:"key_file"`
-	Secret         market.Secret `yaml:"secret"`
-	SecretFile     string        `yaml:"secret_file"`
-	Passphrase     market.Secret `yaml:"passphrase"`
-	PassphraseFile string        `yaml:"passphrase_file"`
-	Demo           bool          `yaml:"demo"`
+	Key            market.Secret `yaml:"key,omitzero"`
+	KeyFile        string        `yaml:"key_file,omitzero"`
+	Secret         market.Secret `yaml:"secret,omitzero"`
+	SecretFile     string        `yaml:"secret_file,omitzero"`
+	Passphrase     market.Secret `yaml:"passphrase,omitzero"`
+	PassphraseFile string        `yaml:"passphrase_file,omitzero"`
+	Demo           bool          `yaml:"demo,omitzero"`
 }
 
 // Credential is what the adapter gets.
@@ -88,13 +88,13 @@ func (a Account) Credential() market.Credential {
 
 // Class is how calls of one class are made and when their circuit trips. A zero field has the default of the class.
 type Class struct {
-	Timeout     time.Duration `yaml:"timeout"`     // of one attempt
-	Deadline    time.Duration `yaml:"deadline"`    // of all attempts together
-	Consecutive int           `yaml:"consecutive"` // failures in a row that trip
-	Rate        float64       `yaml:"rate"`        // share of failures that trips, 0.01 to 1
-	Window      time.Duration `yaml:"window"`      // over which the share is counted
-	OpenMin     time.Duration `yaml:"open_min"`    // first open time
-	OpenMax     time.Duration `yaml:"open_max"`    // what it doubles up to
+	Timeout     time.Duration `yaml:"timeout,omitzero"`     // of one attempt
+	Deadline    time.Duration `yaml:"deadline,omitzero"`    // of all attempts together
+	Consecutive int           `yaml:"consecutive,omitzero"` // failures in a row that trip
+	Rate        float64       `yaml:"rate,omitzero"`        // share of failures that trips, 0.01 to 1
+	Window      time.Duration `yaml:"window,omitzero"`      // over which the share is counted
+	OpenMin     time.Duration `yaml:"open_min,omitzero"`    // first open time
+	OpenMax     time.Duration `yaml:"open_max,omitzero"`    // what it doubles up to
 }
 
 // Default is a gateway on loopback with public data of every exchange, no Redis and no accounts.

@@ -111,7 +111,8 @@ func TestLoad_saysWhatIsWrong(t *testing.T) {
 	f("", nil, []string{"exchanges.okx.market_data=1"}, "group")
 	f("", nil, []string{"fresh_for=1"}, "duration")
 	f("", nil, []string{"fresh_for=0s", "in_flight=0", "log.level=loud"}, "fresh_for", "in_flight", "log.level")
-	f("", nil, []string{"exchanges.okx.hosts=ftp://x"}, "base URL")
+	f("", nil, []string{"exchanges.okx.hosts=ftp://x"}, "exchanges.okx.hosts", "base URL")
+	f("", nil, []string{"exchanges.okx.account_hosts=https://x/api"}, "exchanges.okx.account_hosts", "base URL")
 	f("", nil, []string{"exchanges.okx.accounts.main.key=k"}, "needs a key and a secret")
 }
 
