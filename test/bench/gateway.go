@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// gateway is the program itself, asked with a client key.
+type gateway struct {
+	*process
+	key string
+}
+
+// build builds the program into dir as it is shipped.
+func build(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "gateway")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/gateway")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/gateway: %w: %s", err, out)
+	}
+	return program, nil
+}
+
+// startGateway makes a client key and runs the gateway with its defaults before one exchange.
+func startGateway(ctx context.Context, program, state, exchange string, args ...string) (*gateway, error) {
+	key, err := exec.CommandContext(ctx, program, "key", "new", "--state-dir", state, "--scope", "market:read").Output()
+	if err != nil {
+		return nil, fmt.Errorf("gateway key new: %w", err)
+	}
+	args = append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--state-dir", state, "--log-format", "json",
+		"--set", "exchanges.binance.hosts=" + exchange, "--set", "exchanges.okx.enabled=false", "--set", "exchanges.coinbase.enabled=false",
+	}, args...)
+	p, err := start(ctx, listeningLine, program, args...)
+	if err != nil {
+		return nil, err
+	}
+	return &gateway{process: p, key: strings.TrimSpace(string(key))}, nil
+}
+
+// listeningLine finds the address in the line that the program logs when it serves.
+func listeningLine(line string) (string, bool) {
+	var l struct{ Msg, Public string }
+	return l.Public, json.Unmarshal([]byte(line), &l) == nil && l.Msg == "listening"
+}
+
+// bookURL is the book of base against USDT.
+func (g *gateway) bookURL(base string, depth int) string {
+	return fmt.Sprintf("http://%s/v1/exchanges/binance/orderbook?symbol=%s/USDT&depth=%d", g.addr, base, depth)
+}
+
+func (g *gateway) authorization() string { return "Bearer " + g.key }
+
+// answer is what is looked at of a book or a problem.
+type answer struct {
+	Status    int `json:"-"`
+	Text      []byte
+	Stale     bool
+	Code      string
+	Bids      [][2]string
+	Freshness struct{ Source, Reason, Circuit string }
+}
+
+// book asks for a book, and tells how long the answer took.
+func (g *gateway) book(ctx context.Context, c *http.Client, base string, depth int) (answer, time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.bookURL(base, depth), nil)
+	if err != nil {
+		return answer{}, 0, err
+	}
+	r.Header.Set("Authorization", g.authorization())
+	began := time.Now()
+	status, text, err := fetch(c, r)
+	took := time.Since(began)
+	if err != nil {
+		return answer{}, took, err
+	}
+	var a answer
+	if err := json.Unmarshal(text, &a); err != nil {
+		return a, took, fmt.Errorf("answer for %s: %w", base, err)
+	}
+	a.Status, a.Text = status, text
+	return a, took, nil
+}
+
+// good asks for a book that has to come.
+func (g *gateway) good(ctx context.Context, base string, depth int) (answer, error) {
+	a, _, err := g.book(ctx, http.DefaultClient, base, depth)
+	if err == nil && (a.Status != http.StatusOK || len(a.Bids) != depth) {
+		err = fmt.Errorf("book of %s: status %d, %s, %d of %d bids", base, a.Status, a.Code, len(a.Bids), depth)
+	}
+	return a, err
+}
+
+// openCircuit asks for books that nobody holds until the circuit refuses. The exchange has to be broken. They are
+// different ones, as a book that just failed is not asked for again at once.
+func (g *gateway) openCircuit(ctx context.Context) error {
+	for i := range coins / 4 {
+		a, _, err := g.book(ctx, http.DefaultClient, coin(coins-2-i), 100)
+		if err != nil {
+			return err
+		}
+		if a.Code == "circuit_open" {
+			return nil
+		}
+	}
+	return errNotOpen
+}
+
+var errNotOpen = errors.New("the circuit does not open")
+
+// unread is the base of a pair that is never asked for while the circuit is closed.
+var unread = coin(coins - 1)
+
+// fetch sends a request and reads the whole answer.
+func fetch(c *http.Client, r *http.Request) (status int, body []byte, err error) {
+	res, err := c.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	body, err = io.ReadAll(res.Body)
+	return res.StatusCode, body, err
+}

@@ -1,0 +1,106 @@
+// Command bench measures the gateway's speed and memory and prints one table: what was measured, the same of a peer, their
+// ratio, the goal, and `ok` or `MISS`. `make bench` runs it. It ends by itself within minutes, uses loopback alone, and
+// fails if a row misses its goal.
+//
+// # Method
+//
+// The machine is taken to do other work too. So wherever it can be, a figure is processor time per operation and not time
+// on the clock, and a goal is a ratio to a peer that was measured in the same run: both take turns for several rounds, and
+// a ratio is the median of the rounds' ratios. A figure shown is the median of the rounds. Where the goal is an amount of
+// processor time, the least of the rounds counts: what disturbs only adds to it.
+//
+// Layer and books are Go benchmarks of the packages themselves, whose compiled tests run one benchmark at a time; they
+// report the processor time of their process (package cpu), garbage collection included.
+//
+// Serving is measured on the program itself, built from cmd/gateway and run with its defaults, a client key on every
+// request, one process each: a gateway whose exchange answers, and one whose exchange has failed until its circuit
+// opened. The exchange is a small server in this process that answers Binance's requests from memory. wrk asks over 32
+// connections; the processor time of the server is read from /proc before and after, and divided by wrk's count.
+//
+// Waiting is measured on the clock, because it is about the clock: a call with and without the layer, a miss through the
+// gateway and through httputil.ReverseProxy, one after the other in turns, by their medians; an answer while Redis hangs
+// by its worst.
+//
+// # Peers
+//
+// gobreaker is its rolling window with the elapsed time of the call measured inside, as slowness has to be. failsafe-go is
+// the same order of policies: deadline, retry, breaker, attempt timeout. The standard way to a book is encoding/json into
+// shopspring decimals and back. Bare net/http is a handler that writes bytes which it holds; the plain 404 is its
+// http.NotFound. nginx caches the bare server's answer; it is there to compare with, not to be beaten.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// limit bounds a run, whatever hangs.
+const limit = 10 * time.Minute
+
+var errMissed = errors.New("a goal was missed")
+
+// run measures, or is one of the servers that it measures against.
+func run(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		return servePeer(ctx, args)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "gateway-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	before, began := load(), time.Now()
+	t := &table{}
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context, string, *table) error
+	}{
+		{"layer", measureLayer},
+		{"upstream call", measureUpstreamCall},
+		{"books", measureBooks},
+		{"serving", measureServing},
+		{"Redis", measureRedis},
+	} {
+		fmt.Fprintf(os.Stderr, "%4.0f s: measuring %s\n", time.Since(began).Seconds(), part.name)
+		if err := part.measure(ctx, dir, t); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	t.print(os.Stdout)
+	fmt.Printf("\nload of the machine: %s before, %s after; %v in all\n", before, load(), time.Since(began).Round(time.Second))
+	if t.missed() {
+		return errMissed
+	}
+	return nil
+}
+
+// load is how many processes wanted a processor, by the minute, 5 and 15 minutes.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	var a, b, c string
+	if _, err := fmt.Sscan(string(text), &a, &b, &c); err != nil {
+		return "unknown"
+	}
+	return a + " " + b + " " + c
+}
