@@ -1,0 +1,263 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"exchange-gateway/internal/cache/redistest"
+	"exchange-gateway/internal/exchangesim"
+)
+
+// pacing is how often a bot asks each exchange, below the share of its rate limit, so that nothing here waits for that.
+var pacing = []struct {
+	exchange string
+	every    time.Duration
+	pairs    []string
+}{
+	{"binance", 100 * time.Millisecond, []string{"BTC/USDT", "ETH/USDT", "SOL/USDT", "ETH/BTC"}},
+	{"okx", 100 * time.Millisecond, []string{"BTC/USDT", "ETH/USDT", "SOL/USDT", "ETH/BTC"}},
+	{"coinbase", 200 * time.Millisecond, []string{"BTC/USD", "ETH/USD", "SOL/USD", "BTC/USDT"}},
+}
+
+// heard is what a bot heard from one gateway.
+type heard struct {
+	live    sample // asked of the exchange for this answer
+	refused sample // stale because the circuit was open, so that nobody was asked
+	stale   sample // stale for any reason
+	failed  []string
+}
+
+func (h *heard) note(a answer) {
+	switch {
+	case a.err != nil || a.status != http.StatusOK || len(a.Bids) == 0:
+		h.failed = append(h.failed, a.String())
+	case !a.Stale && a.Freshness.Source == "rest":
+		h.live = append(h.live, a.took)
+	case a.Stale && a.reason() == "circuit_open":
+		h.refused = append(h.refused, a.took)
+		h.stale = append(h.stale, a.took)
+	case a.Stale:
+		h.stale = append(h.stale, a.took)
+	}
+}
+
+func (h *heard) add(o *heard) {
+	h.live, h.refused, h.stale = append(h.live, o.live...), append(h.refused, o.refused...), append(h.stale, o.stale...)
+	h.failed = append(h.failed, o.failed...)
+}
+
+// twoBots ask both gateways for the same books in turn for a while. Both suffer what the machine does, so they can be
+// compared. meanwhile is called every 100 ms.
+func twoBots(t *testing.T, with, without *gateway, lasting time.Duration, meanwhile func()) (a, b heard) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), lasting)
+	defer cancel()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, p := range pacing {
+		all.Go(func() {
+			var mineA, mineB heard
+			ticker := time.NewTicker(p.every)
+			defer ticker.Stop()
+			for n := 0; ; n++ {
+				select {
+				case <-ctx.Done():
+					mu.Lock()
+					defer mu.Unlock()
+					a.add(&mineA)
+					b.add(&mineB)
+					return
+				case <-ticker.C:
+				}
+				pair := p.pairs[n%len(p.pairs)]
+				if n%2 == 0 {
+					mineA.note(with.book(p.exchange, pair))
+					mineB.note(without.book(p.exchange, pair))
+				} else {
+					mineB.note(without.book(p.exchange, pair))
+					mineA.note(with.book(p.exchange, pair))
+				}
+			}
+		})
+	}
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ticker.C:
+			if meanwhile != nil {
+				meanwhile()
+			}
+		case <-ctx.Done():
+		}
+	}
+	all.Wait()
+	return a, b
+}
+
+// degraded are the parts that a gateway names as degraded, on both routes, which have to agree.
+func (g *gateway) degraded() []string {
+	g.t.Helper()
+	ready := g.get(context.Background(), g.public+"/readyz")
+	list := g.get(context.Background(), g.public+"/v1/exchanges")
+	if ready.status != http.StatusOK {
+		g.t.Fatalf("/readyz: %v: Redis must not change it", ready)
+	}
+	if !slices.Equal(ready.Degraded, list.Degraded) {
+		return nil // it changed in between; whoever asks, asks again
+	}
+	return ready.Degraded
+}
+
+func namesRedis(parts []string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(p, "redis") })
+}
+
+// Redis in every kind of trouble under load: nothing fails, nothing live waits for it, a stale answer waits at most 60 ms,
+// and the trouble is named while it lasts.
+func TestRedis_inTroubleUnderLoad(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	sim := simulate(t, "--no-limits")
+	plain := before(t, sim).with("fresh_for=50ms") // nearly every answer is asked of the exchange
+	shared := plain
+	shared.state = t.TempDir()
+	shared = shared.with("redis.addrs=" + redis.Addr())
+	with, without := shared.serve(t), plain.serve(t)
+	for _, p := range pacing {
+		for _, pair := range p.pairs {
+			with.live(p.exchange, pair)
+			without.live(p.exchange, pair)
+		}
+	}
+	// The two are equal but for Redis, and noise on a shared machine: a few milliseconds at the middle, some more at the
+	// end. Waiting for Redis once would cost 50 ms or more.
+	live := func(phase string, a, b heard) {
+		t.Helper()
+		t.Logf("%-22s live with redis: n=%d p50=%v p99=%v; without: n=%d p50=%v p99=%v", phase,
+			len(a.live), a.live.percentile(50), a.live.percentile(99), len(b.live), b.live.percentile(50), b.live.percentile(99))
+		for _, why := range slices.Concat(a.failed, b.failed) {
+			t.Errorf("%s: an answer failed: %s", phase, why)
+		}
+		if len(a.live) < 30 || len(b.live) < 30 {
+			t.Fatalf("%s: %d and %d live answers are too few to compare", phase, len(a.live), len(b.live))
+		}
+		if p, q := a.live.percentile(50), b.live.percentile(50); p > q+q/2+5*time.Millisecond {
+			t.Errorf("%s: half of the live answers take %v with Redis and %v without", phase, p, q)
+		}
+		if p, q := a.live.percentile(90), b.live.percentile(90); p > 2*q+20*time.Millisecond {
+			t.Errorf("%s: one in ten live answers takes %v with Redis and %v without", phase, p, q)
+		}
+		if p, q := a.live.percentile(99), b.live.percentile(99); p > 2*q+100*time.Millisecond {
+			t.Errorf("%s: one in a hundred live answers takes %v with Redis and %v without", phase, p, q)
+		}
+	}
+	recovers := func(phase string) {
+		t.Helper()
+		spent := eventually(t, 20*time.Second, phase+": Redis is no longer named as degraded", func() bool {
+			with.book("okx", "BTC/USDT") // recovery is noticed by use
+			return !namesRedis(with.degraded())
+		})
+		t.Logf("%s: whole again after %v", phase, spent)
+	}
+	shows := func(phase string) {
+		t.Helper()
+		eventually(t, 3*time.Second, phase+": Redis is named as degraded", func() bool {
+			with.book("okx", "BTC/USDT")
+			return namesRedis(with.degraded())
+		})
+	}
+	const lasting = 2500 * time.Millisecond
+	phase := func(name string, meanwhile func()) {
+		t.Helper()
+		a, b := twoBots(t, with, without, lasting, meanwhile)
+		live(name, a, b)
+	}
+
+	phase("healthy", nil)
+	if parts := with.degraded(); len(parts) > 0 {
+		t.Errorf("degraded while all is well: %v", parts)
+	}
+	phase("flushed", func() { redis.Do("FLUSHALL") })
+	redis.Kill()
+	phase("killed", nil)
+	shows("killed")
+	redis.Restart()
+	recovers("started again")
+	redis.Freeze()
+	phase("hung", nil)
+	shows("hung")
+	redis.Thaw()
+	recovers("thawed")
+
+	for _, p := range pacing {
+		sim.breaks(p.exchange, exchangesim.Fault{Kind: exchangesim.FaultReset, Class: exchangesim.ClassMarketData})
+	}
+	for _, p := range pacing {
+		with.opens(p.exchange, p.pairs[0], 20*time.Second)
+		without.opens(p.exchange, p.pairs[0], 20*time.Second)
+	}
+	outage := func(phase string) {
+		t.Helper()
+		a, b := twoBots(t, with, without, lasting, nil)
+		t.Logf("%-22s stale with redis: n=%d p50=%v p99=%v; without: n=%d p50=%v p99=%v", phase,
+			len(a.stale), a.stale.percentile(50), a.stale.percentile(99), len(b.stale), b.stale.percentile(50), b.stale.percentile(99))
+		for _, why := range slices.Concat(a.failed, b.failed) {
+			t.Errorf("%s: an answer failed: %s", phase, why)
+		}
+		for _, p := range []int{50, 99} {
+			if x, y := a.stale.percentile(p), b.stale.percentile(p); x > y+60*time.Millisecond {
+				t.Errorf("%s: stale answers take %v with Redis and %v without at the %dth percentile, want at most 60 ms more", phase, x, y, p)
+			}
+		}
+		if n := len(a.refused); n < 20 {
+			t.Fatalf("%s: only %d answers with the circuit open", phase, n)
+		}
+		if p := a.refused.percentile(99); p > 60*time.Millisecond {
+			t.Errorf("%s: with the circuit open and a copy in memory a stale answer takes %v, want at most 60 ms", phase, p)
+		}
+	}
+	outage("outage")
+	redis.Freeze()
+	outage("outage, redis hung")
+	shows("outage, redis hung")
+	redis.Thaw()
+	redis.Kill()
+	outage("outage, redis killed")
+}
+
+// A book that only Redis could have is looked for there for 50 ms at most, and then the exchange's own error is given.
+func TestRedis_hung_aBookNobodyHas(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	sim := simulate(t)
+	g := before(t, sim, "--redis="+redis.Addr()).serve(t)
+	g.live("okx", "BTC/USDT")
+	sim.breaks("okx", exchangesim.Fault{Kind: exchangesim.FaultReset, Class: exchangesim.ClassMarketData})
+	g.opens("okx", "BTC/USDT", 20*time.Second)
+	redis.Freeze()
+	defer redis.Thaw()
+	var took sample
+	for _, pair := range []string{"ETH/USDT", "SOL/USDT", "ETH/BTC", "BTC/USDC", "BTC/USD", "XRP/USDT", "1INCH/USDT"} {
+		a := g.book("okx", pair)
+		if a.Freshness.Circuit == "" && a.status == http.StatusOK {
+			t.Errorf("%s: %v", pair, a)
+		}
+		if a.status != http.StatusServiceUnavailable && a.status != http.StatusBadGateway {
+			t.Errorf("%s: %v, want the exchange's own error", pair, a)
+		}
+		if a.Code == "circuit_open" {
+			took = append(took, a.took)
+		}
+	}
+	t.Log(fmt.Sprint("an error of the open circuit after looking in the hung Redis: ", took))
+	if len(took) < 3 || took.percentile(50) > 60*time.Millisecond {
+		t.Errorf("%v, want the median within 60 ms", took)
+	}
+}
