@@ -1,6 +1,9 @@
 package market
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Sequence is an exchange's own number for a version of a book. OKX restarts at 0, so 0 is a value, not absence.
 type Sequence struct {
