@@ -25,6 +25,9 @@ func newJournal(text *bytes.Buffer) *journal {
 	return &journal{Handler: slog.NewTextHandler(k, &slog.HandlerOptions{Level: slog.LevelDebug}), kept: k}
 }
 
+// debugLog is a log at debug level into a buffer.
+func debugLog(text *bytes.Buffer) *slog.Logger { return slog.New(newJournal(text)) }
+
 // Write implements io.Writer for the text handler.
 func (k *kept) Write(p []byte) (int, error) {
 	k.mu.Lock()

@@ -44,9 +44,10 @@ type opening struct {
 
 // setting is what a test changes of the usual stage.
 type setting struct {
-	sim  exchangesim.Config
-	conf func(*config.Config)
-	log  *bytes.Buffer // gets the log's text; nil keeps none
+	sim   exchangesim.Config
+	conf  func(*config.Config)
+	log   *bytes.Buffer // gets the log's text; nil keeps none
+	watch *secrets      // learns the signatures that are sent; nil for none
 }
 
 // account is the account of every exchange on the usual stage.
@@ -69,7 +70,11 @@ func newStage(t *testing.T, o setting) *stage {
 	}
 	s.key = newKey(t, s.conf.KeysFile, keys.AccountRead)
 	for _, id := range ids {
-		s.taps[id] = newTap(sim.Venue(string(id)).Transport())
+		way := sim.Venue(string(id)).Transport()
+		if o.watch != nil {
+			way = watched{way, o.watch}
+		}
+		s.taps[id] = newTap(way)
 	}
 	s.app, err = app.New(s.conf, app.Options{
 		Log: slog.New(s.log), Version: "test", Listener: s.hear,
