@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 const (
 	// redisTimeout is how long Redis may take, at the start and while a refused answer waits for its gate to be written.
 	redisTimeout = 250 * time.Millisecond
+	// againAfter is the pause before Redis is asked once more within that time, at the start alone: a machine that was
+	// busy for the 50 ms of one call would otherwise have the gateway walk into a ban that is written down.
+	againAfter = 5 * time.Millisecond
 	// retryEvery is how often Run tries again to write what a part did not take.
 	retryEvery = 5 * time.Second
 )
@@ -51,6 +55,7 @@ type part struct {
 
 	mu     sync.Mutex
 	broken bool
+	unread bool // what it holds is not known yet
 	missed records
 }
 
@@ -67,16 +72,10 @@ func NewGates(file, redis Keeper, log *slog.Logger) *Gates {
 }
 
 // Load returns what any part knows: of each gate the later end. Redis may take 250 ms. A part that fails is degraded, not
-// an error.
+// an error, and Run reads it later.
 func (g *Gates) Load(ctx context.Context) ([]market.GateRecord, error) {
 	held := make([][]market.GateRecord, len(g.parts))
-	g.each(func(i int, p *part) {
-		ctx, cancel := p.bound(ctx)
-		defer cancel()
-		list, err := p.keeper.Load(ctx)
-		held[i] = list
-		g.note(p, err)
-	})
+	g.each(func(i int, p *part) { held[i] = g.read(ctx, p) })
 	all := records{}
 	for _, list := range held {
 		for _, r := range list {
@@ -85,6 +84,42 @@ func (g *Gates) Load(ctx context.Context) ([]market.GateRecord, error) {
 	}
 	all.prune(time.Now())
 	return all.list(), nil
+}
+
+// read asks one part what it holds, within its limit more than once if it does not answer in time. What it cannot tell
+// now is left for Run.
+func (g *Gates) read(ctx context.Context, p *part) []market.GateRecord {
+	ctx, cancel := p.bound(ctx)
+	defer cancel()
+	for {
+		list, err := p.keeper.Load(ctx)
+		if err != nil && slow(err) && p.limit > 0 && pause(ctx, againAfter) {
+			continue
+		}
+		p.mu.Lock()
+		p.unread = err != nil
+		p.mu.Unlock()
+		g.note(p, err)
+		return list
+	}
+}
+
+// slow tells whether somebody did not answer in time, as opposed to refusing.
+func slow(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}
+
+// pause is false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Save writes one gate down in every part, at once. It returns an error only if none took it: then a restart would not
@@ -116,8 +151,17 @@ func (g *Gates) save(ctx context.Context, p *part, r market.GateRecord) error {
 	return err
 }
 
-// Run looks after broken parts every five seconds until ctx ends: it gives them what they missed. It returns nil.
-func (g *Gates) Run(ctx context.Context) error {
+// Run looks after broken parts every five seconds until ctx ends: it gives them what they missed, and gives adopt what
+// Load could not read of them; that it tries at once as well. adopt may be nil. It returns nil.
+func (g *Gates) Run(ctx context.Context, adopt func(...market.GateRecord)) error {
+	if adopt == nil {
+		adopt = func(...market.GateRecord) {}
+	}
+	g.each(func(_ int, p *part) {
+		if _, _, unread := p.state(); unread {
+			g.repair(ctx, p, adopt)
+		}
+	})
 	tick := time.NewTimer(retryEvery)
 	defer tick.Stop()
 	for {
@@ -126,21 +170,17 @@ func (g *Gates) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		g.each(func(_ int, p *part) { g.repair(ctx, p) })
+		g.each(func(_ int, p *part) { g.repair(ctx, p, adopt) })
 		tick.Reset(retryEvery)
 	}
 }
 
-func (g *Gates) repair(ctx context.Context, p *part) {
-	missed, broken := p.state()
-	if !broken {
-		return
-	}
-	if len(missed) == 0 {
-		ctx, cancel := p.bound(ctx)
-		defer cancel()
-		_, err := p.keeper.Load(ctx)
-		g.note(p, err)
+func (g *Gates) repair(ctx context.Context, p *part, adopt func(...market.GateRecord)) {
+	missed, broken, unread := p.state()
+	if unread || broken && len(missed) == 0 {
+		if list := g.read(ctx, p); unread && len(list) > 0 {
+			adopt(list...)
+		}
 	}
 	for _, r := range missed {
 		if g.save(ctx, p, r) != nil {
@@ -153,7 +193,7 @@ func (g *Gates) repair(ctx context.Context, p *part) {
 func (g *Gates) Degraded() []string {
 	var names []string
 	for _, p := range g.parts {
-		if _, broken := p.state(); broken {
+		if _, broken, _ := p.state(); broken {
 			names = append(names, p.name)
 		}
 	}
@@ -211,10 +251,10 @@ func (p *part) took(r market.GateRecord) {
 	}
 }
 
-// state is what the part missed and still matters, and whether its last call failed.
-func (p *part) state() (missed []market.GateRecord, broken bool) {
+// state is what the part missed and still matters, whether its last call failed, and whether it was never read.
+func (p *part) state() (missed []market.GateRecord, broken, unread bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.missed.prune(time.Now())
-	return p.missed.list(), p.broken
+	return p.missed.list(), p.broken, p.unread
 }

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -141,7 +142,7 @@ func TestGates_runGivesBackWhatWasMissed(t *testing.T) {
 		g := fleet.NewGates(file, shared, quiet())
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- g.Run(ctx) }()
+		go func() { ended <- g.Run(ctx, nil) }()
 
 		shared.set(errDisk, false)
 		first, over := ban(time.Hour), ban(-10*time.Minute+20*time.Second, func(r *market.GateRecord) {
@@ -180,13 +181,62 @@ func TestGates_runSeesThatAPartWorksAgain(t *testing.T) {
 		degraded(t, g, fleet.DegradedRedis)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- g.Run(ctx) }()
+		go func() { ended <- g.Run(ctx, nil) }()
 		shared.set(nil, false)
 		time.Sleep(6 * time.Second)
 		degraded(t, g)
 		cancel()
 		<-ended
 	})
+}
+
+// A Redis that was slow at the start is asked again within its time, and read later if that was not enough: its bans were
+// once forgotten then, and a request was sent in one.
+func TestGates_aSlowStartForgetsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := ban(time.Hour)
+		shared := &slowpoke{fake: fake{held: []market.GateRecord{r}}, times: 2}
+		want(t, load(t, fleet.NewGates(nil, shared, quiet())), r)
+
+		shared = &slowpoke{fake: fake{held: []market.GateRecord{r}}, times: 7}
+		g := fleet.NewGates(&fake{}, shared, quiet())
+		start := time.Now()
+		if list := load(t, g); len(list) != 0 || time.Since(start) != 250*time.Millisecond {
+			t.Fatalf("loaded %v after %v, want nothing after 250ms", list, time.Since(start))
+		}
+		degraded(t, g, fleet.DegradedRedis)
+		var adopted []market.GateRecord
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- g.Run(ctx, func(list ...market.GateRecord) { adopted = append(adopted, list...) })
+		}()
+		time.Sleep(30 * time.Second)
+		cancel()
+		<-ended
+		want(t, adopted, r) // once
+		degraded(t, g)
+		if loads, _, _ := shared.seen(); loads != 8 {
+			t.Errorf("it was read %d times, want no more once it was known", loads)
+		}
+	})
+}
+
+// slowpoke takes longer than one call may, the given number of times.
+type slowpoke struct {
+	fake
+	times int
+}
+
+func (s *slowpoke) Load(ctx context.Context) ([]market.GateRecord, error) {
+	list, err := s.fake.Load(ctx)
+	if loads, _, _ := s.seen(); loads > s.times {
+		return list, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	return nil, fmt.Errorf("load gates: %w", os.ErrDeadlineExceeded) // as a socket says it
 }
 
 func TestGates_aCallerWhoLeavesBreaksNothing(t *testing.T) {
@@ -234,7 +284,7 @@ func TestGates_redisDownHungAndBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
+	go func() { ended <- g.Run(ctx, nil) }()
 	for ctx.Err() == nil && len(g.Degraded()) > 0 {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -113,7 +113,8 @@ func (a *App) Start(ctx context.Context) {
 // Background does what goes on beside requests until ctx ends: refreshing lists, writing copies to Redis, watching the
 // keys file. It returns when all of it has ended.
 func (a *App) Background(ctx context.Context) error {
-	return together(ctx, a.books.Run, a.accounts.Run, a.store.Run, a.gates.Run, a.keys.Run)
+	gates := func(ctx context.Context) error { return a.gates.Run(ctx, a.guard.Adopt) }
+	return together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run)
 }
 
 // Close ends what Start and the requests began. It is called once, after the last request, and keeps to ctx.
