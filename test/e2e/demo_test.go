@@ -74,7 +74,7 @@ func TestQuickStart(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("sh", "-c", "git -C "+root+" archive HEAD | tar -x -C "+dir).CombinedOutput(); err != nil || !exists(dir, "README.md") {
+	if out, err := exec.Command("sh", "-c", "git -c safe.directory='*' -C "+root+" archive HEAD | tar -x -C "+dir).CombinedOutput(); err != nil || !exists(dir, "README.md") {
 		missing(t, "this is not a git repository: "+string(out))
 	}
 	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
