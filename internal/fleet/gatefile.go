@@ -36,8 +36,9 @@ type GateFile struct {
 
 	mu      sync.Mutex
 	known   records
-	changed uint64 // counts changes of known
-	written uint64 // the change that is on disk
+	changed uint64      // counts changes of known
+	written uint64      // the change that is on disk
+	seen    os.FileInfo // the file whose gates are known, nil before the first
 }
 
 // NewGateFile keeps gates in dir, which is made when it is first needed. It does no I/O.
@@ -144,6 +145,9 @@ func (f *GateFile) write(text []byte) (err error) {
 	}
 	if err == nil {
 		err = os.Rename(temp, f.path())
+	}
+	if err == nil {
+		f.look() // the lock is held: nobody else replaced it since
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(temp))

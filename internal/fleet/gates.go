@@ -24,6 +24,8 @@ const (
 	// againAfter is the pause before Redis is asked once more within that time, at the start alone: a machine that was
 	// busy for the 50 ms of one call would otherwise have the gateway walk into a ban that is written down.
 	againAfter = 5 * time.Millisecond
+	// newsEvery is how often Run looks for what others wrote. A look is one stat of a file.
+	newsEvery = time.Second
 	// retryEvery is how often Run tries again to write what a part did not take.
 	retryEvery = 5 * time.Second
 )
@@ -151,7 +153,8 @@ func (g *Gates) save(ctx context.Context, p *part, r market.GateRecord) error {
 	return err
 }
 
-// Run looks after broken parts every five seconds until ctx ends: it gives them what they missed, and gives adopt what
+// Run looks after the parts until ctx ends. Every second it gives adopt what another gateway on the same state directory
+// wrote down: the ban of one is the ban of both. Every five seconds it gives broken parts what they missed, and adopt what
 // Load could not read of them; that it tries at once as well. adopt may be nil. It returns nil.
 func (g *Gates) Run(ctx context.Context, adopt func(...market.GateRecord)) error {
 	if adopt == nil {
@@ -162,16 +165,30 @@ func (g *Gates) Run(ctx context.Context, adopt func(...market.GateRecord)) error
 			g.repair(ctx, p, adopt)
 		}
 	})
-	tick := time.NewTimer(retryEvery)
+	tick := time.NewTimer(newsEvery)
 	defer tick.Stop()
-	for {
+	for repaired := time.Now(); ; tick.Reset(newsEvery) {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		g.each(func(_ int, p *part) { g.repair(ctx, p, adopt) })
-		tick.Reset(retryEvery)
+		g.news(adopt)
+		if time.Since(repaired) >= retryEvery {
+			g.each(func(_ int, p *part) { g.repair(ctx, p, adopt) })
+			repaired = time.Now()
+		}
+	}
+}
+
+// news passes on what others wrote.
+func (g *Gates) news(adopt func(...market.GateRecord)) {
+	for _, p := range g.parts {
+		if w, ok := p.keeper.(watcher); ok {
+			if held := w.News(); len(held) > 0 {
+				adopt(held...)
+			}
+		}
 	}
 }
 
