@@ -100,6 +100,10 @@ func (a *App) serve(ctx context.Context, public, admin net.Listener, background 
 	return errors.Join(err, a.drain(ctx, servers, failed))
 }
 
+// lameDuck is how long a stopping gateway still accepts connections: whoever asks /readyz once a second has heard by then
+// that it is not ready, and sends nothing that would be refused. A tenth of the drain if that is less.
+const lameDuck = time.Second
+
 // drain lets the requests in flight end: readiness first, so that no new ones are sent here; those that outlast the bound
 // are answered `shutting_down`. The admin listener is the last to close: until then it says on /readyz what is going on,
 // and its metrics count what is left.
@@ -112,6 +116,8 @@ func (a *App) drain(ctx context.Context, servers []*http.Server, failed chan err
 	timer := time.AfterFunc(a.conf.Drain-a.conf.Drain/5, a.api.Stop)
 	defer timer.Stop()
 
+	duck := time.NewTimer(min(lameDuck, a.conf.Drain/10))
+	<-duck.C
 	var err error
 	for _, s := range servers { // the public one first
 		err = errors.Join(err, s.Shutdown(bound))
