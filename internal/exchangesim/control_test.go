@@ -78,9 +78,7 @@ func TestControl_playsSchedulesAndRelays(t *testing.T) {
 	if code, body := command(t, sim, "POST", "/v1/schedule", `{"steps":[{"venue":"okx","fault":{"kind":"hang"}}]}`); code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
-	for len(sim.Venue("okx").Faults()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "the schedule's first fault", func() bool { return len(sim.Venue("okx").Faults()) > 0 })
 	command(t, sim, "DELETE", "/v1/schedule", "")
 	if len(sim.Venue("okx").Faults()) != 0 {
 		t.Error("the schedule's fault outlived it")

@@ -63,6 +63,16 @@ func TestRelay_deliversAfterHealingWhatWasUnderWay(t *testing.T) {
 	wait.Wait()
 }
 
+// until waits for what happens behind a real socket, where no fake clock runs.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited 10 s for %s", what)
+		}
+	}
+}
+
 func TestRelay_resetsAndHangs(t *testing.T) {
 	_, relay, c := relayed(t)
 	c.get(bookPaths["okx"]).want(t, 200, "bids")
@@ -82,9 +92,7 @@ func TestRelay_resetsAndHangs(t *testing.T) {
 	dials := relay.Stats().Dials
 	failed := make(chan error)
 	go func() { failed <- c.do(t.Context(), bookPaths["okx"], nil).err }()
-	for relay.Stats().Dials == dials {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "a dial", func() bool { return relay.Stats().Dials > dials })
 	relay.Reset()
 	if err := <-failed; !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, os.ErrClosed) && !strings.Contains(err.Error(), "EOF") {
 		t.Errorf("err = %v, want a reset", err)
