@@ -88,9 +88,9 @@ func (m *Memory) put(b *market.OrderBook, answer bool) (*market.OrderBook, marke
 
 	m.metrics.evictions.Add(float64(evicted + m.table.shrink(e)))
 	if verdict == market.VerdictReset {
-		m.log.Warn("order book started anew", slog.String("exchange", string(b.Exchange)), slog.String("pair", b.Pair.String()),
-			slog.Time("stood_exchange_time", old.ExchangeTime), slog.Time("exchange_time", b.ExchangeTime),
-			slog.Int64("stood_sequence", old.Sequence.Value), slog.Int64("sequence", b.Sequence.Value))
+		m.log.Warn("the exchange began an order book anew with older data", slog.String("exchange", string(b.Exchange)), slog.String("pair", b.Pair.String()),
+			slog.Time("old_exchange_time", old.ExchangeTime), slog.Time("exchange_time", b.ExchangeTime),
+			slog.Int64("old_sequence", old.Sequence.Value), slog.Int64("sequence", b.Sequence.Value))
 	}
 	return book, verdict
 }

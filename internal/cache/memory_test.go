@@ -92,7 +92,7 @@ func TestMemory_aResetIsLogged(t *testing.T) {
 	for i := range 3 {
 		m.Keep(book(t, numbered(int64(i)), ago(time.Duration(3-i)*time.Second)))
 	}
-	if n := bytes.Count(log.Bytes(), []byte("order book started anew")); n != 1 {
+	if n := bytes.Count(log.Bytes(), []byte("the exchange began an order book anew with older data")); n != 1 {
 		t.Errorf("logged %d times, want once:\n%s", n, &log)
 	}
 }

@@ -99,7 +99,7 @@ func (c *Client) Do(ctx context.Context, r Request, read Reader) error {
 			return seen.err
 		}
 		last = seen.err
-		c.log.WarnContext(ctx, "host gives way to the next", slog.String("exchange", string(c.id)),
+		c.log.WarnContext(ctx, "host failed, the next one is asked", slog.String("exchange", string(c.id)),
 			slog.String("host", host), slog.String("op", string(r.Call.Op)), slog.Any("kind", seen.err.Kind))
 	}
 	return c.fail(r, market.KindInternal, errNoHost)

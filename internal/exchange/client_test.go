@@ -158,7 +158,7 @@ func TestDo_avoidsAHost(t *testing.T) {
 		x.Answer(byHost(map[string]exchangetest.Reply{"b": dial, "c": dial}))
 		ask("bca")
 		ask("a")
-		if n := strings.Count(x.log.String(), "host gives way"); n != 4 {
+		if n := strings.Count(x.log.String(), "host failed, the next one is asked"); n != 4 {
 			t.Errorf("%d lines about a host that gave way, want 4:\n%s", n, x.log.String())
 		}
 	})

@@ -70,7 +70,8 @@ func (c *crew) landed() {
 // contain keeps a panic in an adapter from ending the process: the goroutine is nobody's but ours, so nothing else could.
 func (c *crew) contain() {
 	if p := recover(); p != nil {
-		c.log.Error("a call panicked", "exchange", c.exchange, "panic", p, "stack", string(debug.Stack()))
+		c.log.Error("a call panicked",
+			slog.String("exchange", string(c.exchange)), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	}
 }
 

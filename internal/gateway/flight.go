@@ -41,9 +41,9 @@ type ask[T any] func(context.Context) (T, error)
 func (s *slot[T]) enter(ctx context.Context, c *crew, width int, every time.Duration, do ask[T]) (
 	f *flight[T], joined bool, pause time.Duration, err error,
 ) {
-	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := time.Now() // not before the lock: somebody may begin a flight while this one waits for it
 	rest := s.startedAt.Add(every).Sub(now)
 	if f = s.current; f != nil && f.width >= width {
 		under := f.endedAt.IsZero()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -60,7 +61,8 @@ func (b *Books) adopt(v *venue, l *market.Listings) (*market.Listings, error) {
 	if old != nil && b.listAge(old, time.Now()) <= b.policy.Listings.StaleFor {
 		if lost, traded := old.lost(l); 2*lost > traded {
 			v.metrics.refusedList()
-			b.log.Warn("list of pairs not believed", "exchange", v.ID, "trading", traded, "lost", lost)
+			b.log.Warn("list of pairs lost more than half of them and is not adopted",
+				slog.String("exchange", string(v.ID)), slog.Int("trading", traded), slog.Int("lost", lost))
 			return nil, &market.Error{
 				Exchange: v.ID, Op: market.OpListings, Kind: market.KindMaintenance, RetryAfter: lossRetry,
 				Err: fmt.Errorf("%d of %d trading pairs are gone from the list at once", lost, traded),

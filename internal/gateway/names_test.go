@@ -161,7 +161,7 @@ func TestNames_aListThatLosesHalfIsNotAdoptedForADay(t *testing.T) {
 		if n, f := pairs(); n != 10 || f.Stale {
 			t.Errorf("%d pairs, %+v: a change that lasts has to be believed in the end", n, f)
 		}
-		if len(h.log.lines("list of pairs not believed")) != 2 {
+		if len(h.log.lines("list of pairs lost more than half of them and is not adopted")) != 2 {
 			t.Errorf("log: %q", h.log.lines("believed"))
 		}
 	})

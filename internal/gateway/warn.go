@@ -23,6 +23,7 @@ func (w *warner) stale(log *slog.Logger, b *market.OrderBook, f Freshness, now t
 	if now.UnixNano()-last < int64(warnEvery) || !w.last.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
-	log.Warn("serving an old order book", "exchange", b.Exchange, "pair", b.Pair.String(), "age", f.Age.Round(time.Second),
-		"reason", f.Reason.String(), "circuit", f.Circuit, "answers", w.count.Swap(0))
+	log.Warn("serving an old order book", slog.String("exchange", string(b.Exchange)), slog.String("pair", b.Pair.String()),
+		slog.Duration("age", f.Age.Round(time.Second)), slog.String("reason", f.Reason.String()),
+		slog.String("circuit", string(f.Circuit)), slog.Int64("answers", w.count.Swap(0)))
 }

@@ -31,7 +31,7 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 			return err
 		}
 		if skipped > 0 {
-			v.log.WarnContext(ctx, "symbols that cannot be used were left out", slog.String("exchange", string(v.id)),
+			v.log.WarnContext(ctx, "pairs left out of the list: their rows cannot be used", slog.String("exchange", string(v.id)),
 				slog.Int("skipped", skipped), slog.Int("kept", len(list)))
 		}
 		v.adoptLimits(ctx, w.RateLimits)
@@ -153,7 +153,7 @@ func (v *Venue) adoptLimits(ctx context.Context, stated []wireLimit) {
 		if at < 0 || stated[at].Limit < heaviest || stated[at].Limit == l.Capacity {
 			continue
 		}
-		v.log.WarnContext(ctx, "the exchange states another limit", slog.String("exchange", string(v.id)),
+		v.log.WarnContext(ctx, "the exchange states another rate limit, which is used from now on", slog.String("exchange", string(v.id)),
 			slog.String("limit", string(l.ID)), slog.Int("was", l.Capacity), slog.Int("stated", stated[at].Limit))
 		limits[i].Capacity = stated[at].Limit
 	}

@@ -54,8 +54,8 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 		}
 	}
 	if list.bad > 0 {
-		v.log.WarnContext(ctx, "listings left out because they cannot be read", slog.String("exchange", string(v.id)),
-			slog.Int("rows", list.bad), slog.String("first", list.firstBad))
+		v.log.WarnContext(ctx, "pairs left out of the list: their rows cannot be used", slog.String("exchange", string(v.id)),
+			slog.Int("skipped", list.bad), slog.String("first", list.firstBad))
 	}
 	return list.spot, nil
 }

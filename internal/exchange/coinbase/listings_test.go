@@ -115,7 +115,7 @@ func TestListings_badRows(t *testing.T) {
 	if err != nil || len(all) != 5 {
 		t.Fatalf("%d listings, %v", len(all), err)
 	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "rows=4") {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "skipped=4") {
 		t.Errorf("log: %s", got)
 	}
 }

@@ -38,7 +38,7 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 			return v.malformed(call, a, fmt.Errorf("%w: %d of %d rows are spot pairs", errList, len(list), len(rows)))
 		}
 		if skipped > 0 {
-			v.log.WarnContext(ctx, "instruments left out", slog.String("exchange", string(v.id)),
+			v.log.WarnContext(ctx, "pairs left out of the list: their rows cannot be used", slog.String("exchange", string(v.id)),
 				slog.String("op", string(call.Op)), slog.Int("skipped", skipped), slog.Int("kept", len(list)))
 		}
 		return nil
