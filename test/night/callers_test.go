@@ -17,6 +17,7 @@ import (
 func TestCallerLeaves(t *testing.T) {
 	for _, id := range ids {
 		t.Run(string(id), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { callerLeaves(t, id) })
 		})
 	}
@@ -68,6 +69,7 @@ func TestHungCalls(t *testing.T) {
 	}
 	f := func(name string, id market.ExchangeID, sim exchangesim.Config, class market.Class, ask func(*stage, int) answer, timeout time.Duration, most int) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t, setting{sim: sim})
 				decode[map[string]any](t, s.get("/v1/exchanges/"+string(id)+"/markets"))
@@ -124,6 +126,7 @@ func hundred(t *testing.T, s *stage, n int, ask func(*stage, int) answer) (short
 func TestIdleWhenOpen(t *testing.T) {
 	for _, id := range ids {
 		t.Run(string(id), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { idleWhenOpen(t, id) })
 		})
 	}
@@ -170,6 +173,7 @@ func idleWhenOpen(t *testing.T, id market.ExchangeID) {
 func TestMissesAreOneCall(t *testing.T) {
 	for _, id := range ids {
 		t.Run(string(id), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t, setting{})
 				decode[map[string]any](t, s.get("/v1/exchanges/"+string(id)+"/markets"))

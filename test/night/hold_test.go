@@ -82,6 +82,7 @@ func holdCases() []holdCase {
 func TestBareRefusals(t *testing.T) {
 	for _, c := range holdCases() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { c.run(t) })
 		})
 	}
@@ -101,7 +102,7 @@ func (c holdCase) run(t *testing.T) {
 			long += hold + hold/8 // a retry that waits for the gate comes up to a tenth later
 		}
 	}
-	for start := time.Now(); time.Since(start) < long; time.Sleep(500 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < long; time.Sleep(c.poll()) {
 		if b, ok := decode[book](t, s.book(c.id, pair)); ok && c.kind != "" && time.Since(start) > time.Second {
 			if !b.Stale || b.Freshness.reason() != c.kind && b.Freshness.reason() != "timeout" {
 				t.Errorf("book: %+v, want stale for %s", b.Freshness, c.kind)
@@ -146,13 +147,21 @@ func (c holdCase) check(t *testing.T, sent []exchangesim.Request) {
 
 // bounds are the least and the longest wait after the refusal number i.
 func (c holdCase) bounds(i int, at time.Time) (least, most time.Duration) {
-	const poll = 1100 * time.Millisecond // how often callers come, and how long one waits for a retry
+	late := c.poll() + 600*time.Millisecond // the next caller, and how long one waits for a retry
 	if c.minute {
 		least = at.Truncate(time.Minute).Add(time.Minute).Sub(at)
-		return least, least + 2*time.Second + poll
+		return least, least + 2*time.Second + late
 	}
 	hold := c.holds[min(i, len(c.holds)-1)]
-	return hold, hold + hold/10 + poll
+	return hold, hold + hold/10 + late
+}
+
+// poll is how often callers come: often enough to fall into every hold many times.
+func (c holdCase) poll() time.Duration {
+	if c.minute || c.holds[0] >= time.Minute {
+		return 2 * time.Second
+	}
+	return 250 * time.Millisecond
 }
 
 // onlyItself: what happens at one exchange touches no other.

@@ -81,6 +81,7 @@ func limitCases() []limitCase {
 func TestRetryAfter(t *testing.T) {
 	for _, c := range limitCases() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { c.run(t) })
 		})
 	}

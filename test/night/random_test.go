@@ -15,6 +15,7 @@ import (
 func TestRandom503s(t *testing.T) {
 	for _, id := range ids {
 		t.Run(string(id), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { random503s(t, id, 1) })
 		})
 	}

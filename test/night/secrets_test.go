@@ -128,6 +128,7 @@ var faults = []exchangesim.Fault{
 func TestNoSecrets(t *testing.T) {
 	for _, region := range []string{"", "eea"} {
 		t.Run("region "+region, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { noSecrets(t, region) })
 		})
 	}
@@ -135,8 +136,8 @@ func TestNoSecrets(t *testing.T) {
 
 func noSecrets(t *testing.T, region string) {
 	accounts, known := keyed(t)
-	if region != "" {
-		accounts["okx"] = map[string]config.Account{"okx-eea": credential(t, "okx-eea")}
+	if region != "" { // OKX alone has some
+		accounts = map[market.ExchangeID]map[string]config.Account{"okx": {"okx-eea": credential(t, "okx-eea")}}
 	}
 	hidden := &secrets{what: map[string]string{}}
 	for _, c := range known {
@@ -146,9 +147,9 @@ func noSecrets(t *testing.T, region string) {
 	s := newStage(t, setting{
 		log: &said, sim: exchangesim.Config{Credentials: known}, watch: hidden,
 		conf: func(c *config.Config) {
-			for id, all := range accounts {
+			for _, id := range ids {
 				e := c.Exchanges[id]
-				e.Accounts = all
+				e.Accounts = accounts[id]
 				if id == "okx" {
 					e.Region = region
 				}
@@ -186,17 +187,17 @@ func noSecrets(t *testing.T, region string) {
 		t.Errorf("%d accounts answered, want %d: the rest would be no test", balances, want)
 	}
 	for _, f := range faults {
-		for _, id := range ids {
+		for id := range accounts {
 			s.inject(id, f)
 		}
 		round()
-		for _, id := range ids {
+		for id := range accounts {
 			if met := s.venue(id).Faults(); met[0].Hits == 0 && f.Kind != exchangesim.FaultDeadKey {
 				t.Errorf("%s: no request met the fault %s %s", id, f.Kind, f.Page)
 			}
 			s.venue(id).ClearFaults()
 		}
-		time.Sleep(45 * time.Minute) // every gate is open again, and all clocks are measured anew
+		time.Sleep(20 * time.Minute) // every gate is open again
 	}
 	record(answers, ask(t.Context(), s.app.Admin(), http.MethodGet, "/metrics"))
 
@@ -205,7 +206,7 @@ func noSecrets(t *testing.T, region string) {
 	defer s.log.kept.mu.Unlock()
 	t.Logf("%d texts that must not appear; %d KiB of log, %d KiB of answers and metrics, %d log lines at debug level",
 		len(hidden.what), said.Len()>>10, answers.Len()>>10, bytes.Count(said.Bytes(), []byte("level=DEBUG")))
-	if len(hidden.what) < 100 || said.Len() < 10_000 {
+	if len(hidden.what) < 50 || said.Len() < 10_000 {
 		t.Error("too little was said or signed for a test")
 	}
 	hidden.grep(t, "log", said.Bytes())

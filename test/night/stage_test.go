@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ type opening struct {
 
 // setting is what a test changes of the usual stage.
 type setting struct {
-	sim   exchangesim.Config
+	sim   exchangesim.Config // without instruments of its own: thin
 	conf  func(*config.Config)
 	log   *bytes.Buffer // gets the log's text; nil keeps none
 	watch *secrets      // learns the signatures that are sent; nil for none
@@ -59,6 +60,9 @@ var credentials = map[market.ExchangeID]string{"binance": "binance-hmac", "okx":
 // newStage builds and starts a gateway without sockets. It may be called in a bubble, and ends with it.
 func newStage(t *testing.T, o setting) *stage {
 	t.Helper()
+	if o.sim.Instruments == nil {
+		o.sim.Instruments = thin()
+	}
 	sim, err := exchangesim.New(o.sim)
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +102,24 @@ func newStage(t *testing.T, o setting) *stage {
 		sim.Close()
 	})
 	return s
+}
+
+// thin are pairs with few levels: what a simulated exchange costs to run is in its levels, and no test here is about them.
+func thin() map[string][]exchangesim.Instrument {
+	all := map[string][]exchangesim.Instrument{}
+	for _, id := range ids {
+		join := "-"
+		if id == "binance" {
+			join = ""
+		}
+		for _, pair := range instruments[id] {
+			base, quote, _ := strings.Cut(pair, "/")
+			all[string(id)] = append(all[string(id)], exchangesim.Instrument{
+				Symbol: base + join + quote, Base: base, Quote: quote, Tick: "0.01", Lot: "0.001", Price: "640", Size: "4", Levels: 8,
+			})
+		}
+	}
+	return all
 }
 
 // usual is the default configuration with one account at each exchange.

@@ -24,6 +24,7 @@ func TestRubbishOfOneSymbol(t *testing.T) {
 	for _, id := range ids {
 		for _, fault := range rubbish {
 			t.Run(string(id)+"/"+string(fault.Kind), func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { rubbishOfOneSymbol(t, id, fault) })
 			})
 		}

@@ -11,6 +11,7 @@ import (
 
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/exchangesim"
 )
 
 // wrongInput is one row of the API's own table of wrong inputs, or of ours for what needs whole exchanges behind it.
@@ -58,7 +59,8 @@ func TestWrongInputs(t *testing.T) {
 // TestWrongNames: what only an exchange's own list, or the accounts that are configured, can tell to be wrong.
 func TestWrongNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, setting{conf: func(c *config.Config) {
+		whole := exchangesim.Config{Instruments: map[string][]exchangesim.Instrument{}} // all that the simulator lists
+		s := newStage(t, setting{sim: whole, conf: func(c *config.Config) {
 			withSeconds(t)(c)
 			c.Exchanges["okx"] = config.Exchange{} // without an account
 		}})
