@@ -20,7 +20,7 @@ import (
 
 const bookURL = "/v1/exchanges/okx/orderbook?symbol=BTC/USDT"
 
-// kindProblems is design section 5's table, with what ccxt would raise.
+// kindProblems is what each kind becomes over HTTP, with what ccxt would raise.
 var kindProblems = map[market.Kind]struct {
 	status    int
 	code      string

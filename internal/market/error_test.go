@@ -58,7 +58,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// TestKinds_table is the table of the design: what each outcome does to a circuit, whether it is tried again, whether an
+// TestKinds_table: what each outcome does to a circuit, whether it is tried again, whether an
 // old book may stand in, and whether the caller may come back.
 func TestKinds_table(t *testing.T) {
 	type row struct {
