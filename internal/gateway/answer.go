@@ -48,7 +48,8 @@ type Age struct {
 	Set   bool
 }
 
-// MaxAge is a bound that was given; 0 accepts only the answer of a call that ends for this request.
+// MaxAge is a bound that was given. It holds for copies and for answers of the exchange alike; 0 accepts only what the
+// exchange confirms for this question.
 func MaxAge(d time.Duration) Age { return Age{Limit: d, Set: true} }
 
 // Book is one order book as answered.

@@ -27,7 +27,14 @@ func (r *reading) ask(ctx context.Context) (*Book, error) {
 			if joined {
 				r.v.metrics.shared(QuestionBook)
 			}
-			return r.follow(ctx, f)
+			book, err := r.follow(ctx, f)
+			if book == nil && err == nil && r.missed != nil && f.began.Before(r.start.Add(-askEvery)) {
+				// It was put long before this question, so another call may do better. That one begins after the question:
+				// there is no third.
+				r.missed, r.failed = nil, nil
+				continue
+			}
+			return book, err
 		}
 		if !r.rest(ctx, pause) {
 			return nil, r.leftOrSlow(ctx)
@@ -158,6 +165,15 @@ func recallBook(v *venue, store Store, pair market.Pair) ask[*market.OrderBook] 
 	}
 }
 
+// bounds tells whether an answer of the exchange keeps to the caller's bound. The bound counts back from when the question
+// was put, so that a slow exchange is not held against its own answer; whoever shared a call of another is spared the
+// askEvery by which that one may have asked earlier. A bound of 0 takes what was confirmed for this question, and not what
+// lay in a cache of the exchange (its Age header) for a second.
+func (r *reading) bounds(c *market.OrderBook, now time.Time) bool {
+	age, known := c.Age(now)
+	return known && age-now.Sub(r.start) <= r.most+askEvery
+}
+
 // landed answers with what a flight brought. An answer that is older than what the exchange said before is not believed:
 // what stands is served then, as old as it is.
 func (r *reading) landed(f *flight[answered]) (*Book, error) {
@@ -168,7 +184,14 @@ func (r *reading) landed(f *flight[answered]) (*Book, error) {
 	got, now := f.value, time.Now()
 	switch got.verdict {
 	case market.VerdictStored, market.VerdictConfirmed, market.VerdictReset, market.VerdictShallower:
-		return r.answer(got.book, SourceREST, market.KindNone, now), nil
+		if r.bounds(got.book, now) {
+			return r.answer(got.book, SourceREST, market.KindNone, now), nil
+		}
+		r.missed = got.book
+		r.failed = &market.Error{
+			Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindSuspect, RetryAfter: retrySlow, Err: errPast,
+		}
+		return nil, nil
 	case market.VerdictOlder, market.VerdictUnaged:
 	}
 	if book := r.freshCopy(now); book != nil {

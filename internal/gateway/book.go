@@ -72,8 +72,9 @@ type reading struct {
 	fresh   time.Duration // a copy this young is live and within the caller's bound
 	most    time.Duration // the oldest copy that may be served
 	start   time.Time
-	refused error // what a call would be refused with
-	failed  error // why the exchange did not answer, once that is known
+	refused error             // what a call would be refused with
+	failed  error             // why the exchange did not answer, once that is known
+	missed  *market.OrderBook // an answer that was older than most, nil if there was none
 }
 
 // walk takes the steps of the row in order. Each answers, or fails for good, or leaves it to the next one.
@@ -142,6 +143,9 @@ func (r *reading) lastKnown(ctx context.Context) (*Book, error) {
 	if !kind.ServesStale() {
 		return nil, r.failed
 	}
+	if r.live && r.missed != nil {
+		return nil, r.tooStale(r.missed, time.Now())
+	}
 	if r.live {
 		return nil, r.notLive()
 	}
@@ -173,10 +177,10 @@ func (r *reading) notLive() error {
 
 func (r *reading) tooStale(c *market.OrderBook, now time.Time) error {
 	age, known := c.Age(now)
-	detail := "the only copy is " + age.Round(time.Millisecond).String() + " old, and at most " + r.most.String() +
+	detail := "the newest copy is " + age.Round(time.Millisecond).String() + " old, and at most " + r.most.String() +
 		" is accepted"
 	if !known {
-		detail = "the age of the only copy is not known"
+		detail = "the age of the newest copy is not known"
 	}
 	return &Error{
 		Code: CodeBookTooStale, Exchange: r.v.ID, Detail: detail, RetryAfter: retryAfter(r.failed), Age: age, Err: r.failed,

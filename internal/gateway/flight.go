@@ -12,6 +12,7 @@ import (
 // one who leaves ends it only if nobody else waits for it and nobody was promised that it goes on.
 type flight[T any] struct {
 	width int           // how much it brings: levels a side of a book; 0 where there is no such thing
+	began time.Time     // nothing that it brings was asked for earlier
 	done  chan struct{} // closed once value and err are set
 	value T
 	err   error
@@ -66,7 +67,7 @@ func (s *slot[T]) enter(ctx context.Context, c *crew, width int, every time.Dura
 // end. The lock is held.
 func (s *slot[T]) launch(ctx context.Context, c *crew, width int, do ask[T]) (*flight[T], error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight[T]{width: width, done: make(chan struct{}), waiting: 1, cancel: cancel}
+	f := &flight[T]{width: width, began: time.Now(), done: make(chan struct{}), waiting: 1, cancel: cancel}
 	err := c.start(func(stop context.Context) {
 		defer context.AfterFunc(stop, cancel)()
 		defer cancel()

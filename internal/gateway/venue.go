@@ -72,6 +72,7 @@ func (v *venue) peek(op market.Op) error {
 var (
 	errSlow = errors.New("no answer in the time that this question may take")
 	errOld  = errors.New("the answer is older than what the exchange said before")
+	errPast = errors.New("the exchange answered from a cache, with a book older than is accepted")
 	errAge  = errors.New("the age of the answer cannot be known")
 )
 
