@@ -257,65 +257,80 @@ func (c *Cursor) skip(depth int) error {
 // Levels reads one side of a book: an array of arrays that start with price and size. What follows in a level is checked
 // and dropped. sizeHint is how many levels to expect.
 func (c *Cursor) Levels(sizeHint int) ([]market.Level, error) {
+	return c.side(sizeHint, c.level)
+}
+
+// LevelObjects reads one side of a book whose levels are objects. The form {"price":"64073.00","size":"0.5884"}, written
+// exactly so, is read in one pass; whatever else comes is left to read.
+func (c *Cursor) LevelObjects(sizeHint int, read func(*market.Level) error) ([]market.Level, error) {
+	return c.side(sizeHint, func(v *market.Level) error {
+		start := c.i
+		if c.plainPair(v, `{"price":`, `,"size":`) && c.i < len(c.b) && c.b[c.i] == '}' {
+			c.i++
+			return nil
+		}
+		c.i, *v = start, market.Level{}
+		return read(v)
+	})
+}
+
+// side reads an array of levels, each in the place where it stays.
+func (c *Cursor) side(sizeHint int, read func(*market.Level) error) ([]market.Level, error) {
 	side := make([]market.Level, 0, sizeHint)
-	err := c.Array(func(int) error {
-		v, err := c.level()
-		side = append(side, v)
-		return err
+	err := c.Array(func(i int) error {
+		side = append(side, market.Level{})
+		return read(&side[i])
 	})
 	return side, err
 }
 
-func (c *Cursor) level() (v market.Level, err error) {
-	if v, ok := c.plainLevel(); ok {
-		return v, nil
-	}
-	if err = c.expect('['); err != nil {
-		return v, err
-	}
-	if v.Price, err = c.Number(); err != nil {
-		return v, err
-	}
-	if err = c.expect(','); err != nil {
-		return v, err
-	}
-	if v.Size, err = c.Number(); err != nil {
-		return v, err
+func (c *Cursor) level(v *market.Level) (err error) {
+	if !c.plainPair(v, "[", ",") {
+		if err = c.expect('['); err != nil {
+			return err
+		}
+		if v.Price, err = c.Number(); err != nil {
+			return err
+		}
+		if err = c.expect(','); err != nil {
+			return err
+		}
+		if v.Size, err = c.Number(); err != nil {
+			return err
+		}
 	}
 	for {
 		if done, err := c.more(']'); done || err != nil {
-			return v, err
+			return err
 		}
 		if err := c.Skip(); err != nil {
-			return v, err
+			return err
 		}
 	}
 }
 
-// plainLevel reads ["64073.00","0.5884"], the form of nearly every level on the wire, in one pass. On anything else it is
-// false and reads nothing: the general way then decides, so that it takes no part in what is accepted.
-func (c *Cursor) plainLevel() (v market.Level, ok bool) {
+// plainPair reads price and size in the form of nearly every level on the wire, ["64073.00","0.5884" without any space, in
+// one pass. On anything else it is false and reads nothing: the general way then decides, so that this takes no part in
+// what is accepted.
+func (c *Cursor) plainPair(v *market.Level, before, between string) bool {
 	start := c.i
-	if v.Price, ok = c.plainNumber('['); ok {
-		if v.Size, ok = c.plainNumber(','); ok && c.i < len(c.b) && c.b[c.i] == ']' {
-			c.i++
-			return v, true
-		}
+	if c.plainNumber(&v.Price, before) && c.plainNumber(&v.Size, between) {
+		return true
 	}
 	c.i = start
-	return market.Level{}, false
+	return false
 }
 
 // maxPlain is how many digits certainly fit a coefficient: 10^18 < 2^63.
 const maxPlain = 18
 
-// plainNumber reads the character given and a quoted decimal of at most 18 digits without sign or exponent.
-func (c *Cursor) plainNumber(before byte) (market.Number, bool) {
-	b, i := c.b, c.i
-	if len(b)-i < 4 || b[i] != before || b[i+1] != '"' {
-		return market.Number{}, false
+// plainNumber reads the text given and a quoted decimal of at most 18 digits without sign or exponent.
+func (c *Cursor) plainNumber(into *market.Number, before string) bool {
+	b, i := c.b, c.i+len(before)
+	if len(b)-i < 3 || string(b[c.i:i]) != before || b[i] != '"' {
+		return false
 	}
-	i += 2
+	i++
 	start, point, coef := i, -1, int64(0)
 	for ; i < len(b); i++ {
 		if d := b[i] - '0'; d <= 9 {
@@ -332,8 +347,9 @@ func (c *Cursor) plainNumber(before byte) (market.Number, bool) {
 	}
 	switch {
 	case i == len(b), b[i] != '"', whole == 0, whole+fraction > maxPlain, point >= 0 && fraction == 0, whole > 1 && b[start] == '0':
-		return market.Number{}, false
+		return false
 	}
 	c.i = i + 1
-	return market.NewNumber(coef, int16(-fraction)), true // at most 18
+	*into = market.NewNumber(coef, int16(-fraction)) // at most 18
+	return true
 }

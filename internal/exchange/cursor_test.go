@@ -114,3 +114,38 @@ func FuzzCursor_levels(f *testing.F) {
 		}
 	})
 }
+
+// TestCursor_levelObjects: the plain form is read in one pass, every other form is left to the reader, from its start.
+func TestCursor_levelObjects(t *testing.T) {
+	const plain = `{"price":"1.5","size":"2"}`
+	for text, left := range map[string]int{
+		`[` + plain + `,` + plain + `]`:               0,
+		`[ ` + plain + `]`:                            0,
+		`[{"price": "1.5","size":"2"}]`:               1,
+		`[{"size":"2","price":"1.5"}]`:                1,
+		`[` + plain + `,{"price":1.5,"size":"2"}]`:    1,
+		`[{"price":"1.5","size":"2","time":"later"}]`: 1,
+	} {
+		c := exchange.NewCursor([]byte(text))
+		asked := 0
+		side, err := c.LevelObjects(2, func(v *market.Level) error {
+			asked++
+			if *v != (market.Level{}) {
+				t.Errorf("%s: half read: %v", text, v)
+			}
+			v.Price, v.Size = market.MustNumber("1.5"), market.MustNumber("2")
+			return c.Skip()
+		})
+		if err == nil {
+			err = c.End()
+		}
+		if err != nil || asked != left {
+			t.Errorf("%s: %d levels were left to read, want %d: %v", text, asked, left, err)
+		}
+		for _, v := range side {
+			if v.Price.String() != "1.5" || v.Size.String() != "2" {
+				t.Errorf("%s: read %v", text, v)
+			}
+		}
+	}
+}

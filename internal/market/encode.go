@@ -39,19 +39,19 @@ func (l *Levels) encoded() *encodedLevels {
 const levelBytes = 40
 
 func encodeSide(side []Level) encodedSide {
-	s := encodedSide{text: make([]byte, 0, len(side)*levelBytes), ends: make([]uint32, len(side))}
-	for i, v := range side {
+	text, ends := make([]byte, 0, len(side)*levelBytes), make([]uint32, len(side))
+	for i := range side {
 		if i > 0 {
-			s.text = append(s.text, ',')
+			text = append(text, ',')
 		}
-		s.text = append(s.text, '[', '"')
-		s.text = v.Price.AppendText(s.text)
-		s.text = append(s.text, '"', ',', '"')
-		s.text = v.Size.AppendText(s.text)
-		s.text = append(s.text, '"', ']')
-		s.ends[i] = uint32(len(s.text)) // a side of 4 GiB of text is beyond every body limit
+		text = append(text, '[', '"')
+		text = side[i].Price.AppendText(text)
+		text = append(text, '"', ',', '"')
+		text = side[i].Size.AppendText(text)
+		text = append(text, '"', ']')
+		ends[i] = uint32(len(text)) // a side of 4 GiB of text is beyond every body limit
 	}
-	return s
+	return encodedSide{text: text, ends: ends}
 }
 
 func (s *encodedSide) append(dst []byte, n int) []byte {

@@ -39,19 +39,22 @@ func NewLevels(bids, asks []Level) (*Levels, error) {
 }
 
 // side cleans one side in place. direction is 1 for rising prices, -1 for falling ones.
-func (l *Levels) side(in []Level, name string, direction int) ([]Level, error) {
-	out := in[:0]
-	for _, v := range in {
-		switch {
+func (l *Levels) side(out []Level, name string, direction int) ([]Level, error) {
+	zeros := 0
+	for i := range out {
+		v := &out[i]
+		switch size := v.Size.Sign(); {
 		case v.Price.Sign() <= 0:
 			return nil, fmt.Errorf("%w: %s price %v is not positive", ErrSuspect, name, v.Price)
-		case v.Size.Sign() < 0:
+		case size < 0:
 			return nil, fmt.Errorf("%w: %s size %v is negative", ErrSuspect, name, v.Size)
-		case v.Size.IsZero():
-			l.zeros++
-		default:
-			out = append(out, v)
+		case size == 0:
+			zeros++
 		}
+	}
+	if zeros > 0 { // rare; moving each level where it is already would cost as much as checking it
+		out = slices.DeleteFunc(out, func(v Level) bool { return v.Size.IsZero() })
+		l.zeros += zeros
 	}
 	if !ordered(out, direction) {
 		slices.SortFunc(out, func(a, b Level) int { return direction * a.Price.Cmp(b.Price) })

@@ -243,10 +243,20 @@ func (n Number) AppendText(dst []byte) []byte {
 	return appendFraction(dst, n.coef, int(-n.exp))
 }
 
-// appendFraction prints coef with scale digits behind the point, from the right and two digits at a time: a book is
-// mostly numbers, and this is most of the cost of encoding one.
+// appendFraction prints coef with scale digits behind the point. Nearly every number needs the small buffer, which costs
+// little to clear.
 func appendFraction(dst []byte, coef int64, scale int) []byte {
+	if scale <= maxDigits {
+		var buf [24]byte // 20 digits, the point, the sign
+		return append(dst, fraction(buf[:], coef, scale)...)
+	}
 	var buf [maxNumberText + maxExponent + 24]byte
+	return append(dst, fraction(buf[:], coef, scale)...)
+}
+
+// fraction prints from the right into buf, two digits at a time, and returns the part that it filled: a book is mostly
+// numbers, and this is most of the cost of encoding one.
+func fraction(buf []byte, coef int64, scale int) []byte {
 	i, m := len(buf), magnitude(coef)
 	for ; scale >= 2; scale -= 2 {
 		i -= 2
@@ -273,7 +283,7 @@ func appendFraction(dst []byte, coef int64, scale int) []byte {
 		i--
 		buf[i] = '-'
 	}
-	return append(dst, buf[i:]...)
+	return buf[i:]
 }
 
 // pairs are the two digits of 0 to 99.

@@ -76,18 +76,12 @@ func readSide(c *exchange.Cursor, seen []market.Level, hint int) ([]market.Level
 	if seen != nil {
 		return nil, errTwice
 	}
-	side := make([]market.Level, 0, hint)
-	err := c.Array(func(int) error {
-		v, err := readLevel(c)
-		side = append(side, v)
-		return err
-	})
-	return side, err
+	return c.LevelObjects(hint, func(v *market.Level) error { return readLevel(c, v) })
 }
 
-func readLevel(c *exchange.Cursor) (v market.Level, err error) {
+func readLevel(c *exchange.Cursor, v *market.Level) error {
 	price, size := false, false
-	err = c.Object(func(key []byte) (err error) {
+	err := c.Object(func(key []byte) (err error) {
 		switch {
 		case string(key) == "price" && !price:
 			price = true
@@ -103,7 +97,7 @@ func readLevel(c *exchange.Cursor) (v market.Level, err error) {
 	if err == nil && !(price && size) {
 		err = fmt.Errorf("%w: price or size of a level", errMissing)
 	}
-	return v, err
+	return err
 }
 
 // readTime reads a stamp of 0 to 9 fractional digits; null and "" are none.
