@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -87,7 +89,8 @@ func settingName(f reflect.StructField) string {
 	return name
 }
 
-// setLeaf reads text into one setting. Lists are separated by commas.
+// setLeaf reads text into one setting. Lists are separated by commas. An error shows text only where it cannot be a secret
+// out of place: no duration stands beside one, and this is too short.
 func setLeaf(v reflect.Value, text string) error {
 	switch into := v.Addr().Interface().(type) {
 	case *string:
@@ -99,7 +102,7 @@ func setLeaf(v reflect.Value, text string) error {
 	case *time.Duration:
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return fmt.Errorf("%q is not a duration: write for example 300ms or 1h30m", text)
+			return fmt.Errorf("%s is not a duration: write a number and a unit, for example 300ms, 5s or 1h30m; a day is 24h", short(text))
 		}
 		*into = d
 	case *bool:
@@ -110,13 +113,13 @@ func setLeaf(v reflect.Value, text string) error {
 	case *int:
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return fmt.Errorf("%q is not a whole number", text)
+			return errors.New("a whole number is wanted")
 		}
 		*into = n
 	case *float64:
 		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return fmt.Errorf("%q is not a number", text)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return errors.New("a number is wanted, for example 0.5")
 		}
 		*into = f
 	default:
@@ -128,8 +131,15 @@ func setLeaf(v reflect.Value, text string) error {
 func setBool(into *bool, text string) error {
 	b, err := strconv.ParseBool(text)
 	if err != nil {
-		return fmt.Errorf("%q is not true or false", text)
+		return errors.New("true or false is wanted")
 	}
 	*into = b
 	return nil
+}
+
+func short(text string) string {
+	if len(text) > 8 {
+		return "this"
+	}
+	return strconv.Quote(text)
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -15,12 +16,10 @@ import (
 // nameRule is what an account may be called: it stands in URLs, logs and variables.
 var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
-// check returns every problem at once.
-func (c *Config) check() error {
-	var p problems
-	p.address("listen", c.Listen)
-	p.address("admin_listen", c.AdminListen)
-	p.when((c.TLSCertFile == "") != (c.TLSKeyFile == ""), "tls_cert_file and tls_key_file go together: give both or neither")
+// check returns every problem at once. given are the settings that a source gave, and where.
+func (c *Config) check(given map[string]string) error {
+	p := problems{given: given}
+	p.listeners(c)
 	p.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	p.oneOf("log.format", c.Log.Format, "auto", "json", "text")
 	p.between("fresh_for", c.FreshFor, 50*time.Millisecond, time.Minute)
@@ -29,56 +28,91 @@ func (c *Config) check() error {
 	p.between("stale_max_age", c.StaleMaxAge, c.FreshFor, 7*24*time.Hour)
 	p.between("default_max_age", c.DefaultMaxAge, 0, c.StaleMaxAge)
 	p.between("drain", c.Drain, 100*time.Millisecond, 10*time.Minute)
-	p.when(c.DepthMax < 1 || c.DepthMax > 1000, "depth_max is %d: it must be 1 to 1000", c.DepthMax)
-	p.when(c.DepthDefault < 1 || c.DepthDefault > c.DepthMax, "depth_default is %d: it must be 1 to depth_max (%d)",
+	p.when(c.DepthMax < 1 || c.DepthMax > 1000, "depth_max", "is %d: it must be 1 to 1000", c.DepthMax)
+	p.when(c.DepthDefault < 1 || c.DepthDefault > c.DepthMax, "depth_default", "is %d: it must be 1 to depth_max (%d)",
 		c.DepthDefault, c.DepthMax)
-	p.when(c.InFlight < 1 || c.InFlight > 100_000, "in_flight is %d: it must be 1 to 100000", c.InFlight)
-	p.when(c.Redis.Master != "" && len(c.Redis.Addrs) == 0, "redis.master is set, but redis.addrs names no sentinel")
-	p.when(c.KeysFile == "", "there is no place for client keys: set state_dir or keys_file")
+	p.when(c.InFlight < 1 || c.InFlight > 100_000, "in_flight", "is %d: it must be 1 to 100000", c.InFlight)
+	p.redis(c.Redis)
 	for _, id := range slices.Sorted(maps.Keys(c.Exchanges)) {
 		p.exchange("exchanges."+string(id)+".", c.Exchanges[id])
 	}
-	return errors.Join(p...)
+	return errors.Join(p.errs...)
 }
 
 // problems collects what is wrong.
-type problems []error
+type problems struct {
+	given map[string]string
+	errs  []error
+}
 
-func (p *problems) when(wrong bool, format string, args ...any) {
+// when adds a problem of the setting name, with the place that gave it.
+func (p *problems) when(wrong bool, name, format string, args ...any) {
 	if wrong {
-		*p = append(*p, fmt.Errorf(format, args...))
+		p.errs = append(p.errs, fmt.Errorf("%s%s %s", p.given[name], name, fmt.Sprintf(format, args...)))
 	}
 }
 
 func (p *problems) oneOf(name, value string, allowed ...string) {
-	p.when(!slices.Contains(allowed, value), "%s is %q: it must be one of %s", name, value, strings.Join(allowed, ", "))
+	p.when(!slices.Contains(allowed, value), name, "must be one of %s", strings.Join(allowed, ", "))
 }
 
 func (p *problems) between(name string, d, low, high time.Duration) {
-	p.when(d < low || d > high, "%s is %v: it must be %v to %v", name, d, low, high)
+	p.when(d < low || d > high, name, "is %v: it must be %v to %v", d, low, high)
 }
 
-func (p *problems) address(name, addr string) {
-	_, _, err := net.SplitHostPort(addr)
-	p.when(err != nil, "%s is %q: write host:port, for example 127.0.0.1:8080", name, addr)
+func (p *problems) listeners(c *Config) {
+	public, admin := p.address("listen", c.Listen), p.address("admin_listen", c.AdminListen)
+	p.when(public && admin && c.Listen == c.AdminListen && !strings.HasSuffix(c.Listen, ":0"), "admin_listen",
+		"is the same as listen: give each its own port")
+	p.when((c.TLSCertFile == "") != (c.TLSKeyFile == ""), "tls_cert_file", "and tls_key_file go together: give both or neither")
+}
+
+// address tells whether addr can be listened on.
+func (p *problems) address(name, addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	p.when(err != nil, name, "must be host:port, for example 127.0.0.1:8080")
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	p.when(err != nil, name, "has no port from 0 to 65535 behind the last colon")
+	return err == nil
+}
+
+func (p *problems) redis(r Redis) {
+	p.when(r.Master != "" && len(r.Addrs) == 0, "redis.master", "is set, but redis.addrs names no sentinel")
+	p.when(r.DB < 0, "redis.db", "is %d: it must be 0 or more", r.DB)
+	for i, addr := range r.Addrs {
+		_, port, err := net.SplitHostPort(addr)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		// The address is not shown: a URL may hold the password.
+		p.when(err != nil || strings.ContainsAny(addr, "/@"), "redis.addrs",
+			"[%d] must be host:port, for example 127.0.0.1:6379, and no URL; redis.username, redis.password, redis.db and redis.tls say the rest", i)
+	}
 }
 
 func (p *problems) hosts(name string, hosts []string) {
-	for _, h := range hosts {
+	for i, h := range hosts {
 		u, err := url.Parse(h)
-		p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "",
-			"%s: %q is not a base URL: write for example https://api.example.com", name, h)
+		p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+			strings.Trim(u.Path, "/") != "" || u.RawQuery != "",
+			name, "[%d] is not a base URL: write for example https://api.example.com", i)
 	}
 }
 
 func (p *problems) exchange(at string, e Exchange) {
 	p.hosts(at+"hosts", e.Hosts)
 	p.hosts(at+"account_hosts", e.AccountHosts)
-	p.when(e.BudgetShare != 0 && (e.BudgetShare < 0.01 || e.BudgetShare > 1), "%sbudget_share is %v: it must be 0.01 to 1", at, e.BudgetShare)
+	p.share(at+"budget_share", e.BudgetShare)
 	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
 		a := e.Accounts[name]
-		p.when(!nameRule.MatchString(name), "%saccounts: %q is not a name: use a-z, 0-9, - and _, at most 32 characters", at, name)
-		p.when(a.Key.IsZero() || a.Secret.IsZero(), "%saccounts.%s needs a key and a secret", at, name)
+		if !nameRule.MatchString(name) {
+			p.when(true, at+"accounts", "have names of a-z, 0-9, - and _ only, at most 32 of them")
+			continue
+		}
+		p.when(a.Key.IsZero() || a.Secret.IsZero(), at+"accounts."+name, "needs a key and a secret")
 	}
 	p.class(at+"market_data.", e.MarketData)
 	p.class(at+"reference.", e.Reference)
@@ -88,7 +122,7 @@ func (p *problems) exchange(at string, e Exchange) {
 // class checks ranges; how the values fit together is checked where circuits are made.
 func (p *problems) class(at string, c Class) {
 	optional := func(name string, d, low, high time.Duration) {
-		if d != 0 {
+		if p.counts(at+name, d == 0) {
 			p.between(at+name, d, low, high)
 		}
 	}
@@ -97,6 +131,18 @@ func (p *problems) class(at string, c Class) {
 	optional("window", c.Window, time.Second, time.Hour)
 	optional("open_min", c.OpenMin, 100*time.Millisecond, time.Hour)
 	optional("open_max", c.OpenMax, 100*time.Millisecond, time.Hour)
-	p.when(c.Consecutive < 0 || c.Consecutive > 1000, "%sconsecutive is %d: it must be 1 to 1000", at, c.Consecutive)
-	p.when(c.Rate != 0 && (c.Rate < 0.01 || c.Rate > 1), "%srate is %v: it must be 0.01 to 1", at, c.Rate)
+	p.when(p.counts(at+"consecutive", c.Consecutive == 0) && (c.Consecutive < 1 || c.Consecutive > 1000),
+		at+"consecutive", "is %d: it must be 1 to 1000", c.Consecutive)
+	p.share(at+"rate", c.Rate)
+}
+
+func (p *problems) share(name string, share float64) {
+	p.when(p.counts(name, share == 0) && (share < 0.01 || share > 1), name, "is %v: it must be 0.01 to 1", share)
+}
+
+// counts tells whether an optional setting has a value to check: a zero that nobody gave stands for the default, and one
+// that was given is out of range rather than the default in silence.
+func (p *problems) counts(name string, zero bool) bool {
+	_, given := p.given[name]
+	return given || !zero
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"exchange-gateway/internal/market"
 )
 
@@ -27,15 +25,23 @@ type Sources struct {
 // maxFile bounds a configuration or secret file.
 const maxFile = 1 << 20
 
-// Load reads and checks the configuration. All problems are in one error, a line each.
+// loader is what reading the sources has come to.
+type loader struct {
+	conf  *Config
+	known []market.ExchangeID
+	given map[string]string // each setting that a source gave, and where, as a message begins: "gateway.yaml: [3:5] "
+}
+
+// Load reads and checks the configuration. All problems are in one error, a line each, and no error holds a value that
+// could be a secret.
 func Load(s Sources) (Config, error) {
 	c := Default()
+	l := loader{conf: &c, known: s.Known, given: map[string]string{}}
+	var fileErr error
 	if s.File != "" {
-		if err := c.readFile(s); err != nil {
-			return c, err
-		}
+		fileErr = l.readFile(s.File)
 	}
-	if err := errors.Join(c.applyEnv(s), c.applySet(s)); err != nil {
+	if err := errors.Join(fileErr, l.applyEnv(s.Env), l.applySet(s.Set)); err != nil {
 		return c, err
 	}
 	for _, id := range s.Known {
@@ -44,70 +50,7 @@ func Load(s Sources) (Config, error) {
 		}
 	}
 	c.fillPaths(s)
-	if err := c.readSecrets(); err != nil {
-		return c, err
-	}
-	return c, c.check()
-}
-
-func (c *Config) readFile(s Sources) error {
-	text, err := readBounded(s.File)
-	if err != nil {
-		return fmt.Errorf("read configuration: %w", err)
-	}
-	if err := decode(text, c); err != nil {
-		return fmt.Errorf("%s: %s", s.File, describe(text, err))
-	}
-	if c.Exchanges == nil {
-		c.Exchanges = Exchanges{}
-	}
-	for id := range c.Exchanges {
-		if !slices.Contains(s.Known, id) {
-			return fmt.Errorf("%s: %sexchange %q is unknown; the exchanges are %s", s.File, position(text, id), id, list(s.Known))
-		}
-	}
-	return nil
-}
-
-// decode reads YAML strictly. The library panics on some text that is no YAML (v1.19.2, found by fuzzing); that is a
-// mistake of the file like any other.
-func decode(text []byte, c *Config) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = errors.New("it cannot be read as YAML")
-		}
-	}()
-	return yaml.UnmarshalWithOptions(text, c, yaml.Strict())
-}
-
-// describe gives a YAML error its line and column. The library knows them except where text is no duration.
-func describe(text []byte, err error) string {
-	message := strings.TrimSpace(yaml.FormatError(err, false, true))
-	if strings.HasPrefix(message, "[") {
-		return message
-	}
-	if _, quoted, ok := strings.Cut(message, `"`); ok {
-		value, _, _ := strings.Cut(quoted, `"`)
-		return find(text, ":", value) + message
-	}
-	return message
-}
-
-// position finds where the file names an exchange.
-func position(text []byte, id market.ExchangeID) string { return find(text, "", string(id)) }
-
-// find is "[line:column] " of the first word that stands alone behind what must precede it on its line, "" if there is
-// none.
-func find(text []byte, after, word string) string {
-	for i, line := range strings.Split(string(text), "\n") {
-		skip := strings.Index(line, after) + len(after)
-		rest := line[max(skip, 0):]
-		column := strings.Index(rest, word)
-		if column >= 0 && skip >= len(after) && strings.Trim(rest[:column], ` "'-{`) == "" {
-			return fmt.Sprintf("[%d:%d] ", i+1, skip+column+1)
-		}
-	}
-	return ""
+	return c, errors.Join(c.readSecrets(), c.check(l.given))
 }
 
 func (c *Config) fillPaths(s Sources) {

@@ -11,18 +11,20 @@ import (
 
 const envPrefix = "GATEWAY_"
 
-// applySet applies settings from flags: "path=value", the path as in the file with dots.
-func (c *Config) applySet(s Sources) error {
+// applySet applies settings from flags: "path=value", the path as in the file with dots. What is not of that form is not
+// repeated in the error: it may be a secret.
+func (l *loader) applySet(set []string) error {
 	var errs []error
-	for _, kv := range s.Set {
+	for _, kv := range set {
 		path, value, ok := strings.Cut(kv, "=")
 		if !ok {
-			errs = append(errs, fmt.Errorf("--set %s: write path=value, for example --set exchanges.okx.region=eea", kv))
+			errs = append(errs, errors.New("--set: write path=value, for example --set exchanges.okx.region=eea"))
 			continue
 		}
-		if err := c.assign(s.Known, path, value); err != nil {
+		if err := l.conf.assign(l.known, path, value); err != nil {
 			errs = append(errs, fmt.Errorf("--set %s: %w", path, err))
 		}
+		l.given[path] = ""
 	}
 	return errors.Join(errs...)
 }
@@ -30,17 +32,19 @@ func (c *Config) applySet(s Sources) error {
 // applyEnv applies GATEWAY_... variables: the path in upper case with underscores for dots, as in
 // GATEWAY_EXCHANGES_OKX_REGION. With _FILE at the end the value is read from the file that it names. A variable that names
 // no setting is an error: it is a typing mistake that would otherwise pass in silence.
-func (c *Config) applyEnv(s Sources) error {
+func (l *loader) applyEnv(env []string) error {
 	var errs []error
-	for _, kv := range slices.Sorted(slices.Values(s.Env)) {
+	for _, kv := range slices.Sorted(slices.Values(env)) {
 		variable, value, _ := strings.Cut(kv, "=")
 		name, ok := strings.CutPrefix(variable, envPrefix)
 		if !ok || slices.Contains(ownVariables, variable) {
 			continue
 		}
-		if err := c.applyVariable(s.Known, strings.ToLower(name), value); err != nil {
+		path, err := l.conf.applyVariable(l.known, strings.ToLower(name), value)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", variable, err))
 		}
+		l.given[path] = variable + ": "
 	}
 	return errors.Join(errs...)
 }
@@ -48,17 +52,18 @@ func (c *Config) applyEnv(s Sources) error {
 // ownVariables are read by the command line itself.
 var ownVariables = []string{"GATEWAY_CONFIG"}
 
-func (c *Config) applyVariable(known []market.ExchangeID, name, value string) error {
-	path := envPath(known, name)
+// applyVariable returns the path of the setting that the variable name sets.
+func (c *Config) applyVariable(known []market.ExchangeID, name, value string) (path string, err error) {
+	path = envPath(known, name)
 	base, isFile := strings.CutSuffix(name, "_file")
 	if isFile && !c.exists(known, path) {
 		text, err := readBounded(value)
 		if err != nil {
-			return err
+			return path, err
 		}
 		path, value = envPath(known, base), strings.TrimSpace(string(text))
 	}
-	return c.assign(known, path, value)
+	return path, c.assign(known, path, value)
 }
 
 // envPath turns a lower-case variable name into a path. Names of settings have underscores of their own, so the path is
