@@ -17,6 +17,7 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
+	tuneMemory(sys.env)
 	log := newLog(sys.err, conf.Log)
 	a, err := app.New(conf, app.Options{Log: log, Version: thisBuild().Version})
 	if err != nil {
