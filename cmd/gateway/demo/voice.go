@@ -67,7 +67,8 @@ func (v *voice) welcome(base, admin string, s scene) {
 	defer v.mu.Unlock()
 	o := s.options
 	fmt.Fprintf(v.out, `The gateway listens on %[1]s, in front of simulated exchanges in this process.
-Every %[5]v one of them has an outage of %[6]v. A bot reads each book twice a second; below is what it sees.
+Every %[5]v one of them, in turn, has an outage of %[6]v. A bot reads each book twice a second and each balance every five
+seconds. What it sees is below; it is silent while all is well.
 
 Try in another terminal, before and during an outage:
 
