@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -15,6 +17,8 @@ import (
 
 // maxFile bounds the file. A key takes about 200 bytes, so this is some five thousand of them.
 const maxFile = 1 << 20
+
+var errNoPlace = errors.New("there is no place for client keys: set state_dir or keys_file")
 
 // fileForm is the file as YAML.
 type fileForm struct {
@@ -48,7 +52,11 @@ func Parse(text []byte) ([]Key, error) {
 			err = errors.New("id is used twice")
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("keys[%d] (id %.40q): %w", i, f.ID, err))
+			id := f.ID
+			if !validID(id) || len(id) > 2*idLength {
+				id = "" // it may be a key or its secret: do not show it
+			}
+			problems = append(problems, fmt.Errorf("keys[%d] (id %q): %w", i, id, err))
 			continue
 		}
 		seen[k.ID] = true
@@ -68,11 +76,33 @@ func decode(text []byte) (form fileForm, err error) {
 			err = errors.New("not valid YAML: the parser gave up on it")
 		}
 	}()
-	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&form)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fileForm{}, errors.New(yaml.FormatError(err, false, false))
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with it
+	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
+	if err := d.Decode(&form); err != nil && !errors.Is(err, io.EOF) {
+		return fileForm{}, shown(err)
+	}
+	if err := d.Decode(&fileForm{}); !errors.Is(err, io.EOF) {
+		return fileForm{}, errors.New("a second document begins: put all keys into one, without ---")
 	}
 	return form, nil
+}
+
+// fieldShape is what a name of a field may look like, however it is misspelt. No key or hash looks like it.
+var fieldShape = regexp.MustCompile(`^[^"]*("[a-z]{1,16}"[^"]*)?$`)
+
+// shown is an error of the parser with its line and column, but without what it quotes of the file, unless that is the
+// name of a field: somebody may have pasted a whole key.
+func shown(err error) error {
+	e, ok := errors.AsType[yaml.Error](err)
+	if !ok || e.GetToken() == nil {
+		return errors.New("not valid YAML")
+	}
+	message, _, _ := strings.Cut(e.GetMessage(), "\n")
+	if !fieldShape.MatchString(message) {
+		message, _, _ = strings.Cut(message, `"`)
+	}
+	at := e.GetToken().Position
+	return fmt.Errorf("[%d:%d] %s", at.Line, at.Column, strings.TrimSpace(message))
 }
 
 func (f *keyForm) key() (Key, error) {
@@ -138,6 +168,9 @@ func read(path string) ([]byte, error) {
 // Append adds a key to a file, which is made if it does not exist, and keeps what else stands in it, comments included.
 // The file is replaced as a whole and readable by its owner alone, and two programs that append at once both succeed.
 func Append(path string, k Key) error {
+	if path == "" {
+		return errNoPlace
+	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

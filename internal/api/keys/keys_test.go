@@ -1,10 +1,14 @@
 package keys_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -277,13 +281,86 @@ func TestRing_followsTheFile(t *testing.T) {
 	})
 }
 
-func TestOpen_refusesAFileThatIsWrong(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "keys.yaml")
-	if err := os.WriteFile(path, []byte("keys:\n  - id: abcd\n    colour: red\n"), 0o600); err != nil {
-		t.Fatal(err)
+// TestOpen_aFileThatIsWrong: it is named, every key is refused, the ring says that it is degraded, and it takes the keys
+// as soon as the file can be read.
+func TestOpen_aFileThatIsWrong(t *testing.T) {
+	k, text := newKey(t, "market:read")
+	for name, breakIt := range map[string]func(path string) error{
+		"an unknown field": func(path string) error { return os.WriteFile(path, []byte("keys:\n  - colour: red\n"), 0o600) },
+		"a directory":      func(path string) error { return os.Mkdir(path, 0o700) },
+		"its directory is a file": func(path string) error {
+			return errors.Join(os.Remove(filepath.Dir(path)), os.WriteFile(filepath.Dir(path), nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "state", "keys.yaml")
+			if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), breakIt(path)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				ring, err := keys.Open(path, slog.New(slog.NewTextHandler(&log, nil)))
+				if err == nil || !strings.Contains(err.Error(), path) {
+					t.Errorf("got %v", err)
+				}
+				done := make(chan error, 1)
+				ctx, stop := context.WithCancel(t.Context())
+				go func() { done <- ring.Run(ctx) }()
+				time.Sleep(time.Minute) // fake clock: the file is tried again and again
+				synctest.Wait()
+				if _, ok := ring.Check(text); ok || !slices.Equal(ring.Degraded(), []string{keys.Degraded}) || log.Len() > 0 {
+					t.Errorf("key known: %v, degraded: %q, log: %s", ok, ring.Degraded(), log.String())
+				}
+				if err := errors.Join(os.RemoveAll(filepath.Dir(path)), keys.Append(path, k)); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(3 * time.Second)
+				synctest.Wait()
+				if _, ok := ring.Check(text); !ok || len(ring.Degraded()) > 0 {
+					t.Errorf("mended: key known: %v, degraded: %q", ok, ring.Degraded())
+				}
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
-	if _, err := keys.Open(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v", err)
+}
+
+func TestOpen_noPlaceForKeys(t *testing.T) {
+	ring, err := keys.Open("", slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "keys_file") || ring.Len() != 0 || len(ring.Degraded()) != 1 {
+		t.Errorf("%d keys, %q, %v", ring.Len(), ring.Degraded(), err)
+	}
+	k, _ := newKey(t, "market:read")
+	if err := keys.Append("", k); err == nil || !strings.Contains(err.Error(), "keys_file") {
+		t.Errorf("append: %v", err)
+	}
+}
+
+// TestParse_showsNoKey: somebody may paste a whole key anywhere in the file.
+func TestParse_showsNoKey(t *testing.T) {
+	_, text := newKey(t, "market:read")
+	secret := text[strings.LastIndexByte(text, '_')+1:]
+	for _, form := range []string{
+		"K", "keys: K", "keys: [K]", "K: 1", "keys:\n  - K: 1\n", "keys:\n  - id: K\n", "keys:\n  - {id: abcd, hash: K}\n",
+		"keys:\n\t- K\n", "keys: [\"K", "keys:\n  - K: 1\n    K: 2\n", "keys:\n  - {id: abcd, hash: " + strings.Repeat("ab", 32) + ", scopes: [K]}\n",
+		"keys: []\n---\nK: 1\n", "keys: *K\n", "keys: !K x\n",
+	} {
+		for _, paste := range []string{text, secret} {
+			_, err := keys.Parse([]byte(strings.ReplaceAll(form, "K", paste)))
+			if err == nil || strings.Contains(err.Error(), secret[:8]) {
+				t.Errorf("%q: %v", form, err)
+			}
+		}
+	}
+}
+
+func TestScopes_Targets(t *testing.T) {
+	got := scopes(t, "account:read:okx/main", "market:read", "account:read", "account:read:binance").Targets()
+	if want := []keys.Target{{Exchange: "binance"}, {Exchange: "okx", Account: "main"}}; !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
 	}
 }
 

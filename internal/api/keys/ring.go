@@ -19,6 +19,7 @@ type Ring struct {
 	path string
 	log  *slog.Logger
 	keys atomic.Pointer[map[string]*Key]
+	bad  atomic.Bool // the file could not be read when it was last tried
 	seen os.FileInfo // used by Open and Run only
 }
 
@@ -29,16 +30,40 @@ func NewRing(all ...Key) *Ring {
 	return r
 }
 
-// Open reads the file at path. A file that does not exist yet is an empty ring, which Run fills when there is one.
+// Degraded is what [Ring.Degraded] calls a file that cannot be read.
+const Degraded = "keys_file"
+
+// Open reads the file at path. A file that does not exist yet is an empty ring, which Run fills when there is one. So is
+// one that cannot be read, with the error: every key is refused until Run has read it, and whatever needs no key goes on.
+// The ring is never nil.
 func Open(path string, log *slog.Logger) (*Ring, error) {
 	r := &Ring{path: path, log: log}
+	r.set(nil)
 	r.seen = stat(path)
-	all, err := Load(path)
+	return r, r.read()
+}
+
+// read takes the keys of the file, and leaves those that there are if it cannot be read.
+func (r *Ring) read() error {
+	if r.path == "" {
+		r.bad.Store(true)
+		return errNoPlace
+	}
+	all, err := Load(r.path)
+	r.bad.Store(err != nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.set(all)
-	return r, nil
+	return nil
+}
+
+// Degraded is [Degraded] while the file cannot be read, else nil.
+func (r *Ring) Degraded() []string {
+	if r.bad.Load() {
+		return []string{Degraded}
+	}
+	return nil
 }
 
 func (r *Ring) set(all []Key) {
@@ -70,8 +95,9 @@ func (r *Ring) Check(text string) (*Key, bool) {
 	return k, true
 }
 
-// Run follows changes of the file until ctx ends. A file that cannot be read leaves the keys as they were and is logged
-// once for each change of it. It returns nil.
+// Run follows changes of the file until ctx ends. A file that cannot be read leaves the keys as they were, is logged once
+// for each change of it, and is tried again each time, for what keeps it from being read may not be in the file. It
+// returns nil.
 func (r *Ring) Run(ctx context.Context) error {
 	if r.path == "" {
 		return nil
@@ -90,17 +116,17 @@ func (r *Ring) Run(ctx context.Context) error {
 
 func (r *Ring) poll() {
 	now := stat(r.path)
-	if unchanged(r.seen, now) {
+	same := unchanged(r.seen, now)
+	if same && !r.bad.Load() {
 		return
 	}
 	r.seen = now
-	all, err := Load(r.path)
-	if err != nil {
+	switch err := r.read(); {
+	case err == nil:
+		r.log.Info("keys file read", slog.Int("keys", r.Len()))
+	case !same:
 		r.log.Error("keys file not read, the keys stay as they were", slog.Any("err", err))
-		return
 	}
-	r.set(all)
-	r.log.Info("keys file read", slog.Int("keys", len(all)))
 }
 
 func stat(path string) os.FileInfo {

@@ -43,7 +43,10 @@ func validScope(s string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown scope %.80q: write %s, %s, %s:EXCHANGE, %s:EXCHANGE/ACCOUNT, %s or %s",
+	if strings.Contains(s, prefix) || len(s) >= minSecret && !strings.Contains(s, ":") || len(s) > 80 {
+		s = "" // it may be a key or its secret: do not show it
+	}
+	return fmt.Errorf("unknown scope %q: write %s, %s, %s:EXCHANGE, %s:EXCHANGE/ACCOUNT, %s or %s",
 		s, MarketRead, AccountRead, AccountRead, AccountRead, OpsRead, OpsWrite)
 }
 
@@ -52,6 +55,24 @@ func validName(s string) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'
 	}
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return !ok(r) })
+}
+
+// Targets lists the exchanges, and the accounts of them, that scopes are narrowed to. An account is "" for a whole exchange.
+func (s Scopes) Targets() []Target {
+	var all []Target
+	for _, scope := range s.all {
+		if target, ok := strings.CutPrefix(scope, AccountRead+":"); ok {
+			exchange, account, _ := strings.Cut(target, "/")
+			all = append(all, Target{Exchange: market.ExchangeID(exchange), Account: account})
+		}
+	}
+	return all
+}
+
+// Target is what a narrowed scope is about.
+type Target struct {
+	Exchange market.ExchangeID
+	Account  string // "" for every account of the exchange
 }
 
 // IsZero tells whether nothing is allowed.
