@@ -56,6 +56,7 @@ func (h *heard) add(o *heard) {
 // compared. meanwhile is called every 100 ms.
 func twoBots(t *testing.T, with, without *gateway, lasting time.Duration, meanwhile func()) (a, b heard) {
 	t.Helper()
+	time.Sleep(300 * time.Millisecond) // a book is asked of an exchange every 200 ms at most, and who asks sooner waits
 	ctx, cancel := context.WithTimeout(t.Context(), lasting)
 	defer cancel()
 	var mu sync.Mutex
@@ -136,27 +137,64 @@ func TestRedis_inTroubleUnderLoad(t *testing.T) {
 			without.live(p.exchange, pair)
 		}
 	}
-	// The two are equal but for Redis, and noise on a shared machine: a few milliseconds at the middle, some more at the
-	// end. Waiting for Redis once would cost 50 ms or more.
-	live := func(phase string, a, b heard) {
+	const lasting = 2500 * time.Millisecond
+	// measure lets both be asked and gives judge's findings to the test. On a machine that does other work too a stretch may
+	// be disturbed, so a finding has to come back three times; an answer that failed is one too many at once.
+	measure := func(phase string, meanwhile func(), judge func(a, b *heard) []string) {
 		t.Helper()
-		t.Logf("%-22s live with redis: n=%d p50=%v p99=%v; without: n=%d p50=%v p99=%v", phase,
-			len(a.live), a.live.percentile(50), a.live.percentile(99), len(b.live), b.live.percentile(50), b.live.percentile(99))
-		for _, why := range slices.Concat(a.failed, b.failed) {
-			t.Errorf("%s: an answer failed: %s", phase, why)
+		var findings []string
+		for range 3 {
+			a, b := twoBots(t, with, without, lasting, meanwhile)
+			for _, why := range slices.Concat(a.failed, b.failed) {
+				t.Errorf("%s: an answer failed: %s", phase, why)
+			}
+			if findings = judge(&a, &b); len(findings) == 0 {
+				return
+			}
+			t.Logf("%s: %v", phase, findings)
 		}
-		if len(a.live) < 30 || len(b.live) < 30 {
-			t.Fatalf("%s: %d and %d live answers are too few to compare", phase, len(a.live), len(b.live))
-		}
-		if p, q := a.live.percentile(50), b.live.percentile(50); p > q+q/2+5*time.Millisecond {
-			t.Errorf("%s: half of the live answers take %v with Redis and %v without", phase, p, q)
-		}
-		if p, q := a.live.percentile(90), b.live.percentile(90); p > 2*q+20*time.Millisecond {
-			t.Errorf("%s: one in ten live answers takes %v with Redis and %v without", phase, p, q)
-		}
-		if p, q := a.live.percentile(99), b.live.percentile(99); p > 2*q+100*time.Millisecond {
-			t.Errorf("%s: one in a hundred live answers takes %v with Redis and %v without", phase, p, q)
-		}
+		t.Errorf("%s, three times in a row: %v", phase, findings)
+	}
+	// The two are equal but for Redis and a little noise. Waiting for Redis once would cost up to 50 ms.
+	phase := func(name string, meanwhile func()) {
+		t.Helper()
+		measure(name, meanwhile, func(a, b *heard) (wrong []string) {
+			t.Logf("%-20s live with redis: n=%d p50=%v p90=%v p99=%v; without: n=%d p50=%v p90=%v p99=%v", name,
+				len(a.live), a.live.percentile(50), a.live.percentile(90), a.live.percentile(99),
+				len(b.live), b.live.percentile(50), b.live.percentile(90), b.live.percentile(99))
+			if len(a.live) < 30 || len(b.live) < 30 {
+				return []string{"too few live answers to compare"}
+			}
+			for _, at := range []struct {
+				percent int
+				more    time.Duration
+			}{{50, 5 * time.Millisecond}, {90, 20 * time.Millisecond}, {99, 40 * time.Millisecond}} {
+				if p, q := a.live.percentile(at.percent), b.live.percentile(at.percent); p > q+q/2+at.more {
+					wrong = append(wrong, fmt.Sprintf("%d %% of live answers take up to %v with Redis and %v without", at.percent, p, q))
+				}
+			}
+			return wrong
+		})
+	}
+	// A stale answer may wait for Redis, but not longer than 60 ms, and not at all where a copy is in memory.
+	outage := func(name string) {
+		t.Helper()
+		measure(name, nil, func(a, b *heard) (wrong []string) {
+			t.Logf("%-20s stale with redis: n=%d p50=%v p99=%v; without: n=%d p50=%v p99=%v", name,
+				len(a.stale), a.stale.percentile(50), a.stale.percentile(99), len(b.stale), b.stale.percentile(50), b.stale.percentile(99))
+			if len(a.refused) < 20 || len(b.stale) < 20 {
+				return []string{"too few stale answers with the circuit open"}
+			}
+			for _, percent := range []int{50, 99} {
+				if p, q := a.stale.percentile(percent), b.stale.percentile(percent); p > q+60*time.Millisecond {
+					wrong = append(wrong, fmt.Sprintf("%d %% of stale answers take up to %v with Redis and %v without", percent, p, q))
+				}
+			}
+			if p := a.refused.percentile(99); p > 60*time.Millisecond {
+				wrong = append(wrong, fmt.Sprintf("with the circuit open and a copy in memory a stale answer takes %v", p))
+			}
+			return wrong
+		})
 	}
 	recovers := func(phase string) {
 		t.Helper()
@@ -172,12 +210,6 @@ func TestRedis_inTroubleUnderLoad(t *testing.T) {
 			with.book("okx", "BTC/USDT")
 			return namesRedis(with.degraded())
 		})
-	}
-	const lasting = 2500 * time.Millisecond
-	phase := func(name string, meanwhile func()) {
-		t.Helper()
-		a, b := twoBots(t, with, without, lasting, meanwhile)
-		live(name, a, b)
 	}
 
 	phase("healthy", nil)
@@ -202,26 +234,6 @@ func TestRedis_inTroubleUnderLoad(t *testing.T) {
 	for _, p := range pacing {
 		with.opens(p.exchange, p.pairs[0], 20*time.Second)
 		without.opens(p.exchange, p.pairs[0], 20*time.Second)
-	}
-	outage := func(phase string) {
-		t.Helper()
-		a, b := twoBots(t, with, without, lasting, nil)
-		t.Logf("%-22s stale with redis: n=%d p50=%v p99=%v; without: n=%d p50=%v p99=%v", phase,
-			len(a.stale), a.stale.percentile(50), a.stale.percentile(99), len(b.stale), b.stale.percentile(50), b.stale.percentile(99))
-		for _, why := range slices.Concat(a.failed, b.failed) {
-			t.Errorf("%s: an answer failed: %s", phase, why)
-		}
-		for _, p := range []int{50, 99} {
-			if x, y := a.stale.percentile(p), b.stale.percentile(p); x > y+60*time.Millisecond {
-				t.Errorf("%s: stale answers take %v with Redis and %v without at the %dth percentile, want at most 60 ms more", phase, x, y, p)
-			}
-		}
-		if n := len(a.refused); n < 20 {
-			t.Fatalf("%s: only %d answers with the circuit open", phase, n)
-		}
-		if p := a.refused.percentile(99); p > 60*time.Millisecond {
-			t.Errorf("%s: with the circuit open and a copy in memory a stale answer takes %v, want at most 60 ms", phase, p)
-		}
 	}
 	outage("outage")
 	redis.Freeze()
