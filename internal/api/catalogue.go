@@ -197,7 +197,7 @@ func Catalogue() []Entry {
 		{
 			CodeUpstreamError, 502, "Exchange unreachable or failing", ccxtNotAvailable, OriginExchange, true,
 			"The exchange could not be reached, broke the connection, or answered with a server error.",
-			"Retry after `Retry-After`.",
+			"Retry after `Retry-After`. Without one it was the gateway's own request that was wrong, as `detail` says: report it.",
 		},
 		{
 			CodeUpstreamBadResponse, 502, "Exchange's answer makes no sense", ccxtBadResponse, OriginExchange, true,
@@ -236,7 +236,7 @@ func Catalogue() []Entry {
 		},
 		{
 			Code(gateway.CodeBookTooStale), 503, "Book too stale", ccxtNotAvailable, OriginGateway, true,
-			"The only copy of the book is older than the caller or the policy accepts.",
+			"Neither a copy of the book nor the exchange's answer is as young as the caller or the policy asks.",
 			"Retry after `Retry-After`, or accept a larger `max_age_ms`.",
 		},
 		{
@@ -337,13 +337,29 @@ func index(rows []Entry) map[Code]*Entry {
 	return m
 }
 
+// depends tells whether it takes the cause to know if trying again can help: a refusal of ours stands for whatever made
+// the exchange fail, and an upstream_error may be a request of ours that was wrong. The problem's own retryable tells.
+func (e *Entry) depends() bool {
+	// The others are decided by their code.
+	//exhaustive:ignore
+	switch e.Code {
+	case CodeUpstreamError, Code(gateway.CodeBookTooStale), Code(gateway.CodeNotLive), Code(gateway.CodeMarketsUnavailable),
+		Code(gateway.CodeBooksUnavailable), Code(gateway.CodePriceUnavailable):
+		return true
+	}
+	return false
+}
+
 // ErrorTable is the catalogue as a Markdown table, for the README.
 func ErrorTable() string {
 	var b strings.Builder
 	b.WriteString("| status | code | ccxt class | retry | meaning | what to do |\n|---|---|---|---|---|---|\n")
 	for _, e := range Catalogue() {
 		retry := "no"
-		if e.Retryable {
+		switch {
+		case e.depends():
+			retry = "if it can help"
+		case e.Retryable:
 			retry = "yes"
 		}
 		b.WriteString("| " + strings.Join([]string{

@@ -97,6 +97,7 @@ func (p *problem) wait(d time.Duration) {
 func (s *Server) policyProblem(e *gateway.Error) problem {
 	p := s.problem(Code(e.Code))
 	p.detail, p.exchange, p.age, p.venues = sentence(e.Detail), e.Exchange, e.Age, e.Venues
+	p.origin = OriginGateway // also of a symbol that no list names: only the exchange's own word has another
 	if p.detail == "" {
 		p.detail = p.Meaning
 	}
@@ -139,7 +140,10 @@ func (s *Server) exchangeProblem(err error) problem {
 	case e.Exchange != "":
 		p.origin = OriginExchange
 	}
-	p.detail = detail(p.Entry, e)
+	p.detail = detail(p.Meaning, e)
+	if code == CodeUpstreamError && e.OurFault {
+		p.detail = detail(ourFault, e)
+	}
 	p.wait(e.RetryAfter)
 	return p
 }
@@ -152,7 +156,7 @@ func sentence(s string) string {
 	if c := s[0]; 'a' <= c && c <= 'z' {
 		s = string(c-'a'+'A') + s[1:]
 	}
-	if !strings.HasSuffix(s, ".") {
+	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "?") {
 		s += "."
 	}
 	return s
@@ -165,10 +169,13 @@ func classOf(err error) market.Class {
 	return ""
 }
 
-// detail says what happened from the parts of an error that are ours: its operation, the HTTP status, and the exchange's
+// ourFault is said instead of the row's meaning: the exchange was reached, and answered.
+const ourFault = "The exchange refused the gateway's own request as wrong. Trying again does not help; please report it."
+
+// detail says what happened, meaning first, from the parts of an error that are ours: its operation, the HTTP status, and the exchange's
 // code if it looks like one.
-func detail(row *Entry, e *market.Error) string {
-	s := row.Meaning
+func detail(meaning string, e *market.Error) string {
+	s := meaning
 	if e.Op != "" {
 		s += " Operation: " + string(e.Op) + "."
 	}

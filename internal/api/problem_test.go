@@ -92,8 +92,49 @@ func TestKinds_asProblems(t *testing.T) {
 func TestProblem_theGatewaysOwnFault(t *testing.T) {
 	r := newRig(t)
 	r.books.err = &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindInvalid, OurFault: true}
-	if p := readProblem(t, r.get(bookURL)); p.Status != 502 || p.Code != "upstream_error" || p.Origin != "gateway" || p.Retryable {
+	p := readProblem(t, r.get(bookURL))
+	if p.Status != 502 || p.Code != "upstream_error" || p.Origin != "gateway" || p.Retryable || p.RetryAfterMS != nil {
 		t.Errorf("got %+v", p)
+	}
+	if strings.Contains(p.Detail, "could not be reached") || !strings.Contains(p.Detail, "refused the gateway's own request as wrong") {
+		t.Errorf("detail: %q: the exchange was reached", p.Detail)
+	}
+}
+
+// TestProblem_aPairThatNoListNames: who decided is told apart by origin.
+func TestProblem_aPairThatNoListNames(t *testing.T) {
+	r := newRig(t)
+	word := &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindUnknownSymbol}
+	r.books.err = &gateway.Error{Code: gateway.CodeSymbolUnknown, Exchange: "okx", Detail: "okx does not list it; did you mean X/Y?", Err: word}
+	p := readProblem(t, r.get(bookURL))
+	if p.Status != 404 || p.Origin != "gateway" || p.Retryable || p.CCXTClass != "BadSymbol" || p.Detail != "Okx does not list it; did you mean X/Y?" {
+		t.Errorf("our list: got %+v", p)
+	}
+	r.books.err = &gateway.Error{
+		Code: gateway.CodeSymbolUnknown, Detail: "nobody", Err: word, Venues: []gateway.VenueBook{{Exchange: "okx", Err: word}},
+	}
+	for _, target := range []string{"/v1/price?symbol=A/B", "/v1/orderbooks?symbol=A/B"} {
+		if p := readProblem(t, r.get(target)); p.Status != 404 || p.Code != "symbol_unknown" || p.Origin != "gateway" || p.Exchange != nil {
+			t.Errorf("%s: got %+v", target, p)
+		}
+	}
+	r.books.err = word
+	if p := readProblem(t, r.get(bookURL)); p.Status != 404 || p.Origin != "exchange" {
+		t.Errorf("the exchange's own word: got %+v", p)
+	}
+}
+
+func TestErrorTable_saysWhereRetryingDepends(t *testing.T) {
+	table := api.ErrorTable()
+	for code, want := range map[string]string{
+		"upstream_error": "if it can help", "books_unavailable": "if it can help", "price_unavailable": "if it can help",
+		"book_too_stale": "if it can help", "upstream_timeout": "yes", "symbol_unknown": "no",
+	} {
+		i := strings.Index(table, "`"+code+"`")
+		line, _, _ := strings.Cut(table[i:], "\n")
+		if cells := strings.Split(line, " | "); cells[2] != want {
+			t.Errorf("%s: retry %q, want %q", code, cells[2], want)
+		}
 	}
 }
 

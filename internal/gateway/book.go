@@ -80,7 +80,7 @@ type reading struct {
 // walk takes the steps of the row in order. Each answers, or fails for good, or leaves it to the next one.
 func (r *reading) walk(ctx context.Context) (*Book, error) {
 	if l := r.e.listing.Load(); l.Status == market.TradingDelisted {
-		return nil, &market.Error{Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindDelisted}
+		return nil, r.v.delisted(r.pair)
 	}
 	r.refused = r.v.peekBook(r.e)
 	if market.KindOf(r.refused) == market.KindWithheld {

@@ -125,7 +125,7 @@ func (r *reading) miss(ctx context.Context) (*Book, error) {
 	case r.look():
 		return nil, nil
 	case r.failed == nil, r.b.listAge(r.v.table.Load(), time.Now()) <= r.b.policy.Listings.StaleFor:
-		return nil, &market.Error{Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindUnknownSymbol}
+		return nil, r.v.unlisted(r.pair)
 	}
 	return r.lastKnown(ctx)
 }

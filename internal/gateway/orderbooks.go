@@ -13,7 +13,8 @@ import (
 const severalWait = 900 * time.Millisecond
 
 // OrderBooks asks every exchange for its book of one pair and answers within a second: each exchange with its book or its
-// problem. Where none has a book it returns an *Error with CodeBooksUnavailable that holds what each said. The best bid
+// problem. Where none has a book it returns an *Error with CodeBooksUnavailable, or CodeSymbolUnknown where none has the
+// pair, that holds what each said. The best bid
 // and ask are those of live books, as they are: they may cross, and no fee is taken off.
 func (b *Books) OrderBooks(ctx context.Context, pair market.Pair, depth int, maxAge Age) (*VenueBooks, error) {
 	out := &VenueBooks{Pair: pair, Books: make([]VenueBook, len(b.order))}
@@ -39,6 +40,9 @@ func (b *Books) OrderBooks(ctx context.Context, pair market.Pair, depth int, max
 		out.consider(v.Book)
 	}
 	if !held {
+		if err := b.nobodyLists(pair, out.Books); err != nil {
+			return nil, err
+		}
 		return nil, &Error{
 			Code: CodeBooksUnavailable, Detail: "no exchange has an order book of " + pair.String() + " to show",
 			RetryAfter: soonest(out.Books), Venues: out.Books,

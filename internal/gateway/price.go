@@ -10,7 +10,8 @@ import (
 // Price answers with the mid of the first exchange in the caller's order that is live; with a maxAge, and if none is, of
 // the first that has a copy within it. The pair is taken as it is: USD, USDC and USDT are never equated, and an exchange
 // that does not list it says so. An exchange whose book has an empty side does not answer. Without exchanges all are
-// asked, in the configured order. If none can answer it returns an *Error with CodePriceUnavailable that holds why.
+// asked, in the configured order. If none can answer it returns an *Error with CodePriceUnavailable, or CodeSymbolUnknown
+// where none has the pair, that holds why.
 //
 // The exchanges are not all asked at once, so that a price costs one call where the first answers. One that has not
 // answered within stale_wait is passed over, though it may still win as long as none does.
@@ -101,6 +102,9 @@ func (c *contest) run(ctx context.Context) (int, error) {
 			}
 		}
 		if heard == asked {
+			if err := c.b.nobodyLists(c.pair, c.said); err != nil {
+				return 0, err
+			}
 			return 0, &Error{
 				Code: CodePriceUnavailable, Detail: "no exchange that was asked has a price of " + c.pair.String(),
 				RetryAfter: soonest(c.said), Venues: c.said,

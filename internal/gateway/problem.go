@@ -13,7 +13,7 @@ type Code string
 // The closed set of codes.
 const (
 	CodeExchangeUnknown    Code = "exchange_unknown"    // no such exchange is enabled
-	CodeBookTooStale       Code = "book_too_stale"      // the only copy is older than the caller or the policy accepts
+	CodeBookTooStale       Code = "book_too_stale"      // the newest copy is older than the caller or the policy accepts
 	CodeNotLive            Code = "not_live"            // require=live, and only a stale copy exists
 	CodeAccountUnknown     Code = "account_unknown"     // no such account is configured
 	CodeAccountAmbiguous   Code = "account_ambiguous"   // several fit and none was named
@@ -23,6 +23,8 @@ const (
 	CodeBookNotHeld        Code = "book_not_held"       // asked of held books only, and there is none of this pair
 	CodeBookOneSided       Code = "book_one_sided"      // a side is empty, so there is no mid
 	CodeBooksUnavailable   Code = "books_unavailable"   // no exchange has a book of this pair to show
+	CodeSymbolUnknown      Code = "symbol_unknown"      // a list that is held does not name the pair, or no asked exchange has it
+	CodeSymbolDelisted     Code = "symbol_delisted"     // a list that is held says that the pair is gone
 )
 
 // Error is a refusal by policy.

@@ -94,9 +94,7 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 	case r.e != nil:
 		refused = v.peekBook(r.e)
 	case v.table.Load() != nil:
-		return TickerResult{Pair: p, Err: &market.Error{
-			Exchange: v.ID, Op: market.OpOrderBook, Kind: market.KindUnknownSymbol,
-		}}
+		return TickerResult{Pair: p, Err: v.unlisted(p)}
 	default:
 		refused = v.peek(market.OpOrderBook)
 	}
