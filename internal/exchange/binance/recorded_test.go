@@ -64,22 +64,8 @@ var called = map[string]func(*testing.T, []byte, json.RawMessage){
 	"errors/errors.jsonl":                                     recordedErrors,
 }
 
-// recorded is the folder of recorded payloads beside the repository. It is not part of the repository: without it the
-// tests are skipped, but in CI they fail.
-func recorded(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join("..", "..", "..", "..", "shared", "recorded", "binance")
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("recorded payloads are required in CI: %v", err)
-		}
-		t.Skipf("recorded payloads are not here: %v", err)
-	}
-	return dir
-}
-
 func TestRecorded(t *testing.T) {
-	dir := recorded(t)
+	dir := exchangetest.Recorded(t, "binance")
 	var expected map[string]json.RawMessage
 	raw, err := os.ReadFile(filepath.Join(dir, "expected.json"))
 	if err != nil {

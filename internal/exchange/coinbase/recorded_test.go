@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"exchange-gateway/internal/exchange/coinbase"
+	"exchange-gateway/internal/exchange/exchangetest"
 	"exchange-gateway/internal/market"
 )
 
@@ -57,21 +58,9 @@ var recordedTests = map[string]func(*testing.T, string){
 	"errors.jsonl":                         recordedErrors,
 }
 
-func recordedDir(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join("..", "..", "..", "..", "shared", "recorded", "coinbase")
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the recorded payloads are needed in CI: %v", err)
-		}
-		t.Skip("the recorded payloads are not here: ../shared/recorded beside the repository")
-	}
-	return dir
-}
-
 // TestRecorded gives each recorded payload of a question that is asked to the adapter, and knows why of every other.
 func TestRecorded(t *testing.T) {
-	dir := recordedDir(t)
+	dir := exchangetest.Recorded(t, "coinbase")
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)

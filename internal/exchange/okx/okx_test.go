@@ -2,10 +2,10 @@ package okx_test
 
 import (
 	"errors"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,15 +86,10 @@ func number(o market.Optional) string {
 	return "absent"
 }
 
-const recordedDir = "../../../../shared/recorded/okx"
-
-// recorded reads a recorded payload. Without the recordings the test is skipped, except where CI promises them.
+// recorded reads a recorded payload.
 func recorded(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(recordedDir + "/" + name)
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") != "true" {
-		t.Skip("the recorded payloads are not here")
-	}
+	b, err := os.ReadFile(filepath.Join(exchangetest.Recorded(t, "okx"), name))
 	if err != nil {
 		t.Fatal(err)
 	}

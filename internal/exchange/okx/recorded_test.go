@@ -43,8 +43,7 @@ var notCalled = map[string]string{
 }
 
 func TestRecorded_allAreKnown(t *testing.T) {
-	recorded(t, "README.md")
-	files, err := os.ReadDir(recordedDir)
+	files, err := os.ReadDir(exchangetest.Recorded(t, "okx"))
 	if err != nil {
 		t.Fatal(err)
 	}
