@@ -103,9 +103,11 @@ func cpuNanos(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) + " 
 func cpuMicros(v float64) string {
 	return strconv.FormatFloat(v/float64(time.Microsecond), 'f', 1, 64) + " CPU-us"
 }
+
 func micros(v float64) string {
 	return strconv.FormatFloat(v/float64(time.Microsecond), 'f', 1, 64) + " us"
 }
+
 func millis(v float64) string {
 	return strconv.FormatFloat(v/float64(time.Millisecond), 'f', 1, 64) + " ms"
 }

@@ -174,8 +174,10 @@ func TestServe_portTaken(t *testing.T) {
 	defer taken.Close()
 	at := taken.Addr().String()
 	for _, args := range [][]string{
-		{"serve", "--listen=" + at, "--admin-listen=127.0.0.1:0"}, {"serve", "--listen=127.0.0.1:0", "--admin-listen=" + at},
-		{"demo", "--listen=" + at, "--admin-listen=127.0.0.1:0"}, {"demo", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--control=" + at},
+		{"serve", "--listen=" + at, "--admin-listen=127.0.0.1:0"},
+		{"serve", "--listen=127.0.0.1:0", "--admin-listen=" + at},
+		{"demo", "--listen=" + at, "--admin-listen=127.0.0.1:0"},
+		{"demo", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--control=" + at},
 	} {
 		says(t, run(t, "gateway", nil, args...), 1, at, "address already in use")
 	}

@@ -179,12 +179,20 @@ func session(sim *venues, g *gateway, id string, accounts []string, look func(st
 	ask("healthy")
 	elsewhere := map[string]string{"Location": sim.urls["control"] + "/v1/venues?signature=x"}
 	for _, f := range []exchangesim.Fault{
-		{Kind: exchangesim.FaultReset}, {Kind: exchangesim.FaultTruncate}, {Kind: exchangesim.FaultWrongJSON}, {Kind: exchangesim.FaultEmpty},
-		{Kind: exchangesim.FaultHTML, Page: "nginx_502"}, {Kind: exchangesim.FaultSkew, Skew: 2 * time.Minute},
+		{Kind: exchangesim.FaultReset},
+		{Kind: exchangesim.FaultTruncate},
+		{Kind: exchangesim.FaultWrongJSON},
+		{Kind: exchangesim.FaultEmpty},
+		{Kind: exchangesim.FaultHTML, Page: "nginx_502"},
+		{Kind: exchangesim.FaultSkew, Skew: 2 * time.Minute},
 		{Kind: exchangesim.FaultStatus, Status: 400, Body: `{"code":-1102,"msg":"` + rawBody + `","error":"` + rawBody + `"}`},
-		{Kind: exchangesim.FaultStatus, Status: 500, Body: rawBody}, {Kind: exchangesim.FaultStatus, Status: 302, Header: elsewhere},
-		{Kind: exchangesim.FaultHang}, {Kind: exchangesim.FaultMaintenance}, {Kind: exchangesim.FaultDeadKey},
-		{Kind: exchangesim.FaultRateLimit, RetryAfter: time.Second}, {Kind: exchangesim.FaultBan, RetryAfter: time.Minute},
+		{Kind: exchangesim.FaultStatus, Status: 500, Body: rawBody},
+		{Kind: exchangesim.FaultStatus, Status: 302, Header: elsewhere},
+		{Kind: exchangesim.FaultHang},
+		{Kind: exchangesim.FaultMaintenance},
+		{Kind: exchangesim.FaultDeadKey},
+		{Kind: exchangesim.FaultRateLimit, RetryAfter: time.Second},
+		{Kind: exchangesim.FaultBan, RetryAfter: time.Minute},
 	} {
 		sim.breaks(id, f)
 		ask(string(f.Kind))

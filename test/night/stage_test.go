@@ -67,8 +67,10 @@ func newStage(t *testing.T, o setting) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, sim: sim, log: newJournal(o.log), conf: usual(t),
-		taps: map[market.ExchangeID]*tap{}, opens: map[market.CircuitID]opening{}}
+	s := &stage{
+		t: t, sim: sim, log: newJournal(o.log), conf: usual(t),
+		taps: map[market.ExchangeID]*tap{}, opens: map[market.CircuitID]opening{},
+	}
 	if o.conf != nil {
 		o.conf(&s.conf)
 	}

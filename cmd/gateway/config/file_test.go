@@ -81,9 +81,13 @@ func TestLoad_noErrorShowsASecret(t *testing.T) {
 		}
 	}
 	for _, source := range []config.Sources{
-		{Set: []string{planted}}, {Set: []string{"exchanges.okx.accounts.main:" + planted}}, {Set: []string{"redis.db=" + planted}},
-		{Set: []string{"redis.addrs=redis://:" + planted + "@h:1"}}, {Env: []string{"GATEWAY_REDIS_DB=" + planted}},
-		{Env: []string{"GATEWAY_REDIS_PASWORD=" + planted}}, {Env: []string{"GATEWAY_LISTEN=" + planted}},
+		{Set: []string{planted}},
+		{Set: []string{"exchanges.okx.accounts.main:" + planted}},
+		{Set: []string{"redis.db=" + planted}},
+		{Set: []string{"redis.addrs=redis://:" + planted + "@h:1"}},
+		{Env: []string{"GATEWAY_REDIS_DB=" + planted}},
+		{Env: []string{"GATEWAY_REDIS_PASWORD=" + planted}},
+		{Env: []string{"GATEWAY_LISTEN=" + planted}},
 	} {
 		source.Known, source.Home = known, t.TempDir()
 		if _, err := config.Load(source); err == nil || strings.Contains(err.Error(), planted) {
