@@ -29,9 +29,7 @@ func (v *venue) delisted(p market.Pair) error {
 func (b *Books) nobodyLists(p market.Pair, said []VenueBook) error {
 	var meant market.Pair
 	for i := range said {
-		switch market.KindOf(said[i].Err) {
-		case market.KindUnknownSymbol, market.KindDelisted:
-		default:
+		if k := market.KindOf(said[i].Err); k != market.KindUnknownSymbol && k != market.KindDelisted {
 			return nil
 		}
 		if meant.IsZero() {
