@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"exchange-gateway/cmd/gateway/app"
@@ -17,8 +18,8 @@ type configCheckCmd struct {
 	settings `embed:""`
 }
 
-// Run checks what can be checked without opening a socket: ranges, how the values fit together, and the shape of every
-// credential.
+// Run checks what can be checked without opening a socket: ranges, how the values fit together, the shape of every
+// credential, and the files that are named. A keys file that cannot be read is a mistake here, though serve lives with it.
 func (c configCheckCmd) Run(ctx context.Context, sys system) error {
 	conf, err := c.load(sys)
 	if err != nil {
@@ -28,7 +29,7 @@ func (c configCheckCmd) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Close(ctx); err != nil {
+	if err := errors.Join(a.KeysError(), a.Close(ctx)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(sys.out, "the configuration is good")

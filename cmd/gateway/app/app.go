@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -37,6 +36,7 @@ type App struct {
 	log      *slog.Logger
 	redis    redis.UniversalClient // nil without Redis
 	keys     *keys.Ring
+	keysErr  error
 	guard    *resilience.Guard
 	gates    *fleet.Gates
 	store    *cache.Store
@@ -54,14 +54,14 @@ func New(conf config.Config, o Options) (*App, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := conf.CheckExposure(); err != nil {
+	if err := errors.Join(conf.CheckExposure(), conf.CheckTLS()); err != nil {
 		return nil, err
 	}
 	a := &App{conf: conf, log: o.Log, registry: prometheus.NewRegistry()}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var err error
-	if a.keys, err = keys.Open(conf.KeysFile, o.Log); err != nil {
-		return nil, fmt.Errorf("client keys: %w", err)
+	if a.keys, a.keysErr = keys.Open(conf.KeysFile, o.Log); a.keysErr != nil {
+		// Market data on loopback needs no key, and the file is tried again: this is no reason not to start.
+		a.log.Error("keys file not read, every key is refused until it can be", slog.Any("err", a.keysErr))
 	}
 	a.redis = newRedis(conf.Redis, o.Log)
 	a.gates = newGates(conf, a.redis, o.Log)
@@ -98,6 +98,9 @@ func (a *App) Public() http.Handler { return a.api.Public() }
 
 // Admin is the handler of the admin listener.
 func (a *App) Admin() http.Handler { return a.api.Admin() }
+
+// KeysError is why the keys file could not be read when the gateway was built, nil if it could.
+func (a *App) KeysError() error { return a.keysErr }
 
 // Guard is what stands between the gateway and the exchanges.
 func (a *App) Guard() *resilience.Guard { return a.guard }

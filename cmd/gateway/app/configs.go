@@ -1,6 +1,8 @@
 package app
 
 import (
+	"slices"
+
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/api"
 	"exchange-gateway/internal/gateway"
@@ -28,7 +30,9 @@ func (a *App) apiConfig(o Options) api.Config {
 }
 
 // degraded lists what does not work as configured.
-func (a *App) degraded() []string { return append(a.gates.Degraded(), a.store.Degraded()...) }
+func (a *App) degraded() []string {
+	return slices.Concat(a.gates.Degraded(), a.store.Degraded(), a.keys.Degraded())
+}
 
 // worstCircuit is the worst state among an exchange's circuits of one class, "" if it has none.
 func (a *App) worstCircuit(id market.ExchangeID, class market.Class) market.CircuitState {

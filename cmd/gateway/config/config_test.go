@@ -140,7 +140,23 @@ func TestCheckExposure(t *testing.T) {
 	f("tls_cert_file", "listen=0.0.0.0:8080", "keys_file="+keys)
 	f("", "listen=0.0.0.0:8080", "keys_file="+keys, "allow_plain=true")
 	f("", "listen=0.0.0.0:8080", "keys_file="+keys, "tls_cert_file=c", "tls_key_file=k")
+	f("", "listen=0.0.0.0:8080", "keys_file="+keys+"/below-a-file", "allow_plain=true")
 	f("admin_listen", "admin_listen=0.0.0.0:8081")
+}
+
+// TestCheckTLS: a pair that is none is refused with both names.
+func TestCheckTLS(t *testing.T) {
+	c, err := load(t, "", nil, []string{"tls_cert_file=c", "tls_key_file=k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CheckTLS(); err == nil || !strings.Contains(err.Error(), "tls_cert_file and tls_key_file") {
+		t.Errorf("got %v", err)
+	}
+	c.TLSCertFile, c.TLSKeyFile = "", ""
+	if err := c.CheckTLS(); err != nil {
+		t.Error(err)
+	}
 }
 
 func FuzzLoad(f *testing.F) {

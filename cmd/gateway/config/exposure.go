@@ -1,7 +1,9 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 )
@@ -30,11 +32,23 @@ func (c *Config) CheckExposure() error {
 		return errors.Join(p.errs...)
 	}
 	_, err := os.Stat(c.KeysFile)
-	p.when(err != nil && !c.AllowOpen, "listen",
+	none := errors.Is(err, fs.ErrNotExist) // one that cannot be read is there: nothing is open, every key is refused
+	p.when(none && !c.AllowOpen, "listen",
 		"%s can be reached from other machines and no client key exists: make one with 'gateway key new', or say allow_open: true",
 		c.Listen)
-	p.when(err == nil && c.TLSCertFile == "" && !c.AllowPlain, "listen",
+	p.when(!none && c.TLSCertFile == "" && !c.AllowPlain, "listen",
 		"%s would send client keys in the clear: set tls_cert_file and tls_key_file, or say allow_plain: true if something in front of it ends TLS",
 		c.Listen)
+	return errors.Join(p.errs...)
+}
+
+// CheckTLS refuses files that are no certificate and its key. It is apart from Load because not every command may read
+// them, or needs to.
+func (c *Config) CheckTLS() error {
+	var p problems
+	if c.TLSCertFile != "" && c.TLSKeyFile != "" {
+		_, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile)
+		p.when(err != nil, "tls_cert_file", "and tls_key_file are no certificate and its key in PEM: %v", err)
+	}
 	return errors.Join(p.errs...)
 }
