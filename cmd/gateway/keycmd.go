@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"exchange-gateway/cmd/gateway/app"
+	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/api/keys"
 )
 
@@ -28,6 +30,9 @@ func (k keyNewCmd) Run(sys system) error {
 	if err != nil {
 		return err
 	}
+	if err := k.checkTargets(sys, conf, scopes); err != nil {
+		return err
+	}
 	key, text, err := keys.New(scopes, k.Note, time.Now())
 	if err != nil {
 		return err
@@ -38,4 +43,19 @@ func (k keyNewCmd) Run(sys system) error {
 	fmt.Fprintf(sys.err, "Kept the hash in %s. This is the only time that the key is shown; send it as 'Authorization: Bearer ...'.\n", conf.KeysFile)
 	_, err = fmt.Fprintln(sys.out, text.Reveal())
 	return err
+}
+
+// checkTargets refuses scopes of an exchange that there is none of: such a key could never work. An account that is not
+// configured may be tomorrow, or for the gateway with another configuration that reads this keys file, so it is a warning.
+func (k keyNewCmd) checkTargets(sys system, conf config.Config, scopes keys.Scopes) error {
+	for _, t := range scopes.Targets() {
+		e, ok := conf.Exchanges[t.Exchange]
+		if !ok {
+			return fmt.Errorf("--scope: exchange %q is unknown; the exchanges are %v", t.Exchange, app.ExchangeIDs())
+		}
+		if _, ok := e.Accounts[t.Account]; !ok && t.Account != "" {
+			fmt.Fprintf(sys.err, "Warning: no account %q of %s is configured here, so this key reads nothing there until one is.\n", t.Account, t.Exchange)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// gateway runs the program and returns what it wrote.
+func gateway(t *testing.T, env []string, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	var o, e bytes.Buffer
+	err = run(t.Context(), system{args: args, env: env, out: &o, err: &e})
+	return o.String(), e.String(), err
+}
+
+func TestKeyNew_scopesThatReachNothing(t *testing.T) {
+	dir := t.TempDir()
+	f := func(scope, wantErr, wantWarning string) {
+		t.Helper()
+		out, warned, err := gateway(t, nil, "key", "new", "--state-dir", dir, "--scope", scope)
+		if (err != nil) != (wantErr != "") || err != nil && (!strings.Contains(err.Error(), wantErr) || out != "") {
+			t.Errorf("%s: %v, printed %d bytes", scope, err, len(out))
+		}
+		if strings.Contains(warned, "Warning") != (wantWarning != "") || !strings.Contains(warned, wantWarning) {
+			t.Errorf("%s: said %s", scope, warned)
+		}
+	}
+	f("account:read:kraken/x", `"kraken" is unknown`, "")
+	f("account:read:kraken", "binance coinbase okx", "")
+	f("account:read:okx/nobody", "", `no account "nobody" of okx`)
+	f("account:read:okx", "", "")
+	f("market:read", "", "")
+}
+
+// TestKeyNew_noPlaceForTheKey: a clear error, and no key is shown that would not work.
+func TestKeyNew_noPlaceForTheKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{}, {"--state-dir", file}} {
+		out, _, err := gateway(t, nil, append([]string{"key", "new", "--scope", "market:read"}, args...)...)
+		if err == nil || out != "" {
+			t.Errorf("%v: %v, printed %d bytes", args, err, len(out))
+		}
+	}
+}
+
+func TestConfigCheck_refuses(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	f := func(want string, set ...string) {
+		t.Helper()
+		args := []string{"config", "check", "--state-dir", dir}
+		for _, s := range set {
+			args = append(args, "--set", s)
+		}
+		_, _, err := gateway(t, nil, args...)
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", set, err, want)
+		}
+	}
+	f("")
+	f("65535", "listen=127.0.0.1:65536")
+	f("same as listen", "listen=127.0.0.1:1", "admin_listen=127.0.0.1:1")
+	f("no certificate and its key", "tls_cert_file="+file("c.pem", "x"), "tls_key_file="+file("k.pem", "y"))
+	f("host:port", "redis.addrs=redis://localhost:6379")
+	f("consecutive is 0", "exchanges.okx.account.consecutive=0")
+	f("keys.yaml", "keys_file="+file("keys.yaml", "keys: nonsense"))
+}
+
+// TestConfigPrint_hidesWhatThereIs, and only that.
+func TestConfigPrint_hidesWhatThereIs(t *testing.T) {
+	env := []string{"HOME=" + t.TempDir(), "GATEWAY_REDIS_PASSWORD=", "GATEWAY_EXCHANGES_OKX_ACCOUNTS_MY_BOT_KEY=fake-key",
+		"GATEWAY_EXCHANGES_OKX_ACCOUNTS_MY_BOT_SECRET=fake-secret"}
+	out, _, err := gateway(t, env, "config", "print")
+	if err != nil || strings.Contains(out, "fake-") || strings.Contains(out, "password") || !strings.Contains(out, "my_bot:") || !strings.Contains(out, "budget_share: 0.7") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
