@@ -26,6 +26,10 @@ const (
 	bookEvery    = 500 * time.Millisecond
 	balanceEvery = 5 * time.Second
 	stillEvery   = 5 * time.Second // how often a lasting outage is mentioned
+
+	// botTimeout is longer than the gateway takes to answer at most, which is under 30 s: with less
+	// the bot would give up on the gateway while that waits for an exchange that hangs, and blame the wrong one.
+	botTimeout = 40 * time.Second
 )
 
 func (b *bot) run(ctx context.Context) error {

@@ -104,7 +104,7 @@ func play(ctx context.Context, a *app.App, sim *exchangesim.Sim, say *voice, s s
 		case at := <-listening:
 			base := "http://" + at.Public
 			say.welcome(base, "http://"+at.Admin, s)
-			b := &bot{base: base, key: s.key, say: say, client: &http.Client{Timeout: 5 * time.Second}}
+			b := &bot{base: base, key: s.key, say: say, client: &http.Client{Timeout: botTimeout}}
 			return together(ctx, b.run, func(ctx context.Context) error { return outages(ctx, sim, say, s.options) })
 		case <-ctx.Done():
 			return nil
