@@ -23,7 +23,7 @@ const (
 )
 
 // rounds is how often two take turns.
-const rounds = 7
+const rounds = 9
 
 // benchmarks are the compiled tests of one package.
 type benchmarks struct{ program string }
@@ -44,7 +44,6 @@ func (b benchmarks) run(ctx context.Context, name string, iterations int) (figur
 	for i, p := range parts {
 		parts[i] = "^" + p + "$"
 	}
-	//nolint:gosec // the program is the one that was built above
 	cmd := exec.CommandContext(ctx, b.program, "-test.run=^$", "-test.bench="+strings.Join(parts, "/"),
 		"-test.benchtime="+strconv.Itoa(iterations)+"x")
 	cmd.Dir = filepath.Dir(b.program)

@@ -16,8 +16,8 @@ import (
 // How many calls of each of two are timed in a round, one after the other in turns. All misses together stay below the
 // 840 books a minute that the gateway allows itself at Binance.
 const (
-	callsPerRound  = 200
-	missesPerRound = 80
+	callsPerRound  = 400
+	missesPerRound = 60
 )
 
 // measureUpstreamCall times the call of a book to a loopback exchange with the layer around it and without.

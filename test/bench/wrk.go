@@ -11,7 +11,7 @@ import (
 
 const (
 	connections = 32
-	seconds     = 2 // of one round
+	seconds     = 1 // of one round
 )
 
 // run is what one run of wrk counted.
