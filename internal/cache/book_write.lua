@@ -18,12 +18,12 @@ local function store(verdict)
   return verdict
 end
 
-local old = redis.pcall('GETRANGE', KEYS[1], 0, 94)
+local old = redis.pcall('GETRANGE', KEYS[1], 0, 114)
 -- Another type under our name is rubbish and is replaced, as is anything that has no header of ours.
 if type(old) ~= 'string' or not string.find(old, '^gwb%d%d') then return store('stored') end
 local format = string.sub(old, 4, 5)
 if format > string.sub(new, 4, 5) then return 'newer_format' end
-if format < string.sub(new, 4, 5) or #old ~= 95 or not string.find(old, '^gwb%d+\n$') then return store('stored') end
+if format < string.sub(new, 4, 5) or #old ~= 115 or not string.find(old, '^gwb%d+\n$') then return store('stored') end
 
 local function compare(from, to)
   local a, b = string.sub(new, from, to), string.sub(old, from, to)
@@ -46,11 +46,15 @@ end
 if order < 0 then
   -- Only a copy for which the exchange vouched later than for the stored one says that it started anew.
   if later <= 0 then return 'older' end
-  local strikes = tonumber(string.sub(old, 6, 6)) + 1
-  if strikes >= 3 then return store('reset') end
-  redis.call('SETRANGE', KEYS[1], 5, tostring(strikes))
+  -- Three in a row that span 2 s are a reset: olderToReset and resetSpan of rule.go.
+  local refused = tonumber(string.sub(old, 6, 6))
+  if refused == 0 then redis.call('SETRANGE', KEYS[1], 94, string.sub(new, 7, 26)) end
+  if refused >= 2 and at - tonumber(string.sub(old, 95, 114)) >= 2000000 then return store('reset') end
+  redis.call('SETRANGE', KEYS[1], 5, tostring(math.min(refused + 1, 2)))
   return 'older'
 end
+-- A copy that is as new or newer ends the row, also one that changes nothing else.
+if string.sub(old, 6, 6) ~= '0' then redis.call('SETRANGE', KEYS[1], 5, '0') end
 
 local less = compare(89, 93) < 0 and string.sub(new, 94, 94) ~= '1'
 if order == 0 then

@@ -256,7 +256,7 @@ func TestBroken_rubbish(t *testing.T) {
 	for name, set := range map[string]func(*redistest.Server){
 		"text":               func(s *redistest.Server) { s.Do("SET", bookKey, "rubbish") },
 		"another type":       func(s *redistest.Server) { s.Do("RPUSH", bookKey, "a", "b") },
-		"a header that lies": func(s *redistest.Server) { s.Do("SET", bookKey, "gwb01"+strings.Repeat("9", 88)) },
+		"a header that lies": func(s *redistest.Server) { s.Do("SET", bookKey, "gwb02"+strings.Repeat("9", 108)) },
 		"an older format":    func(s *redistest.Server) { s.Do("SET", bookKey, "gwb00123") },
 		"two megabytes":      func(s *redistest.Server) { s.Do("SETRANGE", bookKey, "2097152", "x") },
 	} {
@@ -286,7 +286,7 @@ func TestBroken_aNewerFormatIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	const listKey = "gw:listings:v1:{okx}"
-	newer := map[string]string{bookKey: "gwb02-of-a-newer-gateway", listKey: "gwl02-of-a-newer-gateway"}
+	newer := map[string]string{bookKey: "gwb03-of-a-newer-gateway", listKey: "gwl02-of-a-newer-gateway"}
 	for k, v := range newer {
 		server.Do("SET", k, v)
 	}

@@ -141,8 +141,8 @@ func TestCodec_rubbishIsNoBook(t *testing.T) {
 		"empty":             {"", cache.ErrRubbish},
 		"text":              {"hello", cache.ErrRubbish},
 		"json":              {`{"bids":[["1","2"]]}`, cache.ErrRubbish},
-		"older format":      {replace(3, "00"), cache.ErrRubbish},
-		"newer format":      {replace(3, "02"), cache.ErrNewerFormat},
+		"older format":      {replace(3, "01"), cache.ErrRubbish},
+		"newer format":      {replace(3, "03"), cache.ErrNewerFormat},
 		"much newer":        {"gwb99 and then something else", cache.ErrNewerFormat},
 		"no format":         {replace(3, "xx"), cache.ErrRubbish},
 		"a flag of 2":       {replace(46, "2"), cache.ErrRubbish},
@@ -227,7 +227,7 @@ func FuzzDecodeBook(f *testing.F) {
 		}
 		f.Add(string(value))
 	}
-	f.Add("gwb02")
+	f.Add("gwb03")
 	f.Fuzz(func(t *testing.T, value string) {
 		b, err := cache.DecodeBook(value, redisNow, time.Now())
 		if err != nil {

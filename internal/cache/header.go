@@ -25,14 +25,15 @@ import (
 //	68     20    that sequence
 //	88      5    levels a side that were asked for
 //	93      1    1 if the exchange has no more levels than these
-//	94      1    line feed
+//	94     20    when the exchange vouched for the first of the refused copies, microseconds on Redis' clock
+//	114     1    line feed
 //
 // A format with a larger number keeps the first five bytes. It is never overwritten by this one: whoever wrote it knows
 // more. After a downgrade the key expires, and until then the book has no copy in Redis.
 const (
 	bookMagic   = "gwb"
-	bookFormat  = "01"
-	headerSize  = 95
+	bookFormat  = "02" // 01 did not say when the first copy was refused
+	headerSize  = 115
 	formatEnd   = len(bookMagic) + len(bookFormat)
 	ordinalSize = 20
 	maxDepth    = 99_999
@@ -85,6 +86,7 @@ func (h header) append(dst []byte) ([]byte, error) {
 	dst = appendOrdinal(dst, h.sequence.Value)
 	dst = appendPadded(dst, uint64(h.depth), 5) // capped in headerOf and never negative
 	dst = appendFlag(dst, h.whole)
+	dst = appendPadded(dst, 0, ordinalSize) // only the script refuses copies
 	return append(dst, '\n'), nil
 }
 
@@ -107,7 +109,7 @@ func parseHeader(v string) (h header, err error) {
 	if err := checkFormat(v, bookMagic, bookFormat); err != nil {
 		return h, err
 	}
-	if len(v) < headerSize || v[94] != '\n' || !digits(v[formatEnd:94]) {
+	if len(v) < headerSize || v[headerSize-1] != '\n' || !digits(v[formatEnd:headerSize-1]) {
 		return h, ErrRubbish
 	}
 	if h.at, err = parseMicros(v[6:26]); err != nil {

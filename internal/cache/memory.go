@@ -88,15 +88,30 @@ func (m *Memory) put(b *market.OrderBook, answer bool) (*market.OrderBook, marke
 
 	m.metrics.evictions.Add(float64(evicted + m.table.shrink(e)))
 	if verdict == market.VerdictReset {
-		m.log.Warn("the exchange began an order book anew with older data", slog.String("exchange", string(b.Exchange)), slog.String("pair", b.Pair.String()),
-			slog.Time("old_exchange_time", old.ExchangeTime), slog.Time("exchange_time", b.ExchangeTime),
-			slog.Int64("old_sequence", old.Sequence.Value), slog.Int64("sequence", b.Sequence.Value))
+		m.warnReset(old, b)
 	}
 	return book, verdict
 }
 
-// count counts older answers in a row and turns the third into a reset. Only an answer counts for which the exchange
-// vouched after it had vouched for the book that stands: one that was overtaken by another says nothing.
+// warnReset says what went back, as far as the exchange stamps it.
+func (m *Memory) warnReset(old, b *market.OrderBook) {
+	attrs := []any{
+		slog.String("exchange", string(b.Exchange)), slog.String("pair", b.Pair.String()),
+		slog.Int("older_answers", olderToReset), slog.Duration("over_at_least", resetSpan),
+	}
+	if !old.ExchangeTime.IsZero() && !b.ExchangeTime.IsZero() {
+		attrs = append(attrs, slog.Time("exchange_time_before", old.ExchangeTime), slog.Time("exchange_time_now", b.ExchangeTime))
+	}
+	if old.Sequence.Known && b.Sequence.Known {
+		attrs = append(attrs,
+			slog.Int64("sequence_before", old.Sequence.Value), slog.Int64("sequence_now", b.Sequence.Value))
+	}
+	m.log.Warn("the exchange keeps answering with an older order book: it started anew, so the older one is served", attrs...)
+}
+
+// count counts older answers in a row and turns them into a reset once they are enough and last long enough. Only an
+// answer counts for which the exchange vouched after it had vouched for the book that stands: one that was overtaken by
+// another says nothing.
 func (e *entry) count(
 	old, in, book *market.OrderBook, v market.Verdict, now time.Time,
 ) (*market.OrderBook, market.Verdict) {
@@ -107,7 +122,10 @@ func (e *entry) count(
 	if !younger(in, old, now) {
 		return book, v
 	}
-	if e.older++; e.older < olderToReset {
+	if e.older++; e.older == 1 {
+		e.since = in.ConfirmedAt
+	}
+	if e.older < olderToReset || in.ConfirmedAt.Sub(e.since) < resetSpan {
 		return book, v
 	}
 	e.older = 0

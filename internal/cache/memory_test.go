@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -85,15 +86,57 @@ func TestMemory_equalLevelsAreEncodedOnce(t *testing.T) {
 	}
 }
 
+// TestMemory_aFlappingCacheIsNoReset: a bot that asks five times a second was once given a book a minute old as live,
+// because it met the same late cache three times in 0.4 s.
+func TestMemory_aFlappingCacheIsNoReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, keep := range map[string]func(*market.OrderBook) (*market.OrderBook, market.Verdict){
+			"memory":  memory(cache.Config{}).Keep,
+			"layered": cache.NewWithRemote(cache.Config{}, &fakeRedis{}, quiet(), prometheus.NewRegistry()).Keep,
+		} {
+			keep(book(t, stamped(venueTime.Add(time.Minute))))
+			start := time.Now()
+			for {
+				time.Sleep(200 * time.Millisecond)
+				stands, verdict := keep(book(t, stamped(venueTime)))
+				spanned := time.Since(start) - 200*time.Millisecond // since the first of them
+				if spanned < 2*time.Second {
+					if verdict != market.VerdictOlder || !stands.ExchangeTime.Equal(venueTime.Add(time.Minute)) {
+						t.Fatalf("%s: %s after %v", name, verdict, spanned)
+					}
+					continue
+				}
+				if verdict != market.VerdictReset || !stands.ExchangeTime.Equal(venueTime) {
+					t.Errorf("%s: %s after %v, want a reset: it lasts", name, verdict, spanned)
+				}
+				break
+			}
+		}
+	})
+}
+
 func TestMemory_aResetIsLogged(t *testing.T) {
-	var log bytes.Buffer
-	m := cache.NewMemory(cache.Config{}, slog.New(slog.NewTextHandler(&log, nil)), prometheus.NewRegistry())
-	m.Keep(book(t, numbered(100), ago(10*time.Second)))
-	for i := range 3 {
-		m.Keep(book(t, numbered(int64(i)), ago(time.Duration(3-i)*time.Second)))
-	}
-	if n := bytes.Count(log.Bytes(), []byte("the exchange began an order book anew with older data")); n != 1 {
-		t.Errorf("logged %d times, want once:\n%s", n, &log)
+	for name, c := range map[string]struct {
+		before, now change
+		want, lacks string
+	}{
+		"sequences": {numbered(100), numbered(7), "sequence_before=100 sequence_now=7", "exchange_time"},
+		"times": {
+			stamped(venueTime.Add(time.Minute)), stamped(venueTime),
+			"exchange_time_before=2026-11-29T02:01:00.123Z exchange_time_now=2026-11-29T02:00:00.123Z", "sequence",
+		},
+	} {
+		var log bytes.Buffer
+		m := cache.NewMemory(cache.Config{}, slog.New(slog.NewTextHandler(&log, nil)), prometheus.NewRegistry())
+		m.Keep(book(t, c.before, ago(10*time.Second)))
+		for i := range 3 {
+			m.Keep(book(t, c.now, ago(time.Duration(9-3*i)*time.Second)))
+		}
+		line := log.String()
+		if strings.Count(line, "started anew") != 1 || !strings.Contains(line, "exchange=okx pair=BTC/USDT") ||
+			!strings.Contains(line, c.want) || strings.Contains(line, c.lacks) || strings.Contains(line, "0001-01-01") {
+			t.Errorf("%s: logged %q, want one line with %q", name, line, c.want)
+		}
 	}
 }
 

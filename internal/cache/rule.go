@@ -8,9 +8,14 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// olderToReset is how many older answers in a row mean that the exchange started its versions anew. OKX answers from
-// several caches at random, so one or two older ones are daily life.
-const olderToReset = 3
+// olderToReset older answers in a row, for which the exchange vouched over at least resetSpan, mean that it started its
+// versions anew. OKX answers from several caches at random, so one or two older ones are daily life, and bots that ask five
+// times a second meet the same late cache three times in 0.4 s. The span is that of a circuit's consecutive failures: what
+// lasts shorter is a flap. A real restart costs its readers 2 s of a stale book. docs/adr/0009-venue-reset.md.
+const (
+	olderToReset = 3
+	resetSpan    = 2 * time.Second
+)
 
 // judge decides what happens to in when old stands (nil if nothing does) and returns the book that then answers the call
 // that fetched in: the one that stands afterwards, except that it is in itself when it is shallower. It changes neither.

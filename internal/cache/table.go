@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"exchange-gateway/internal/market"
 )
@@ -44,6 +45,7 @@ type entry struct {
 
 	mu    sync.Mutex // one judgement at a time
 	older int        // older answers in a row
+	since time.Time  // when the exchange vouched for the first of them
 	gone  bool       // evicted: look the key up again
 }
 

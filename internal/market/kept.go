@@ -11,7 +11,7 @@ const (
 	VerdictConfirmed Verdict = "confirmed" // it is the version that stands already: the exchange vouched for it again
 	VerdictOlder     Verdict = "older"     // it is older than what stands and was dropped; what stands was not refreshed
 	VerdictShallower Verdict = "shallower" // it is newer, but what stands is deeper and not past its bound
-	VerdictReset     Verdict = "reset"     // the third older answer in a row: the exchange started anew, so it stands now
+	VerdictReset     Verdict = "reset"     // it is older, as were several before it: the exchange started anew, so it stands now
 	VerdictUnaged    Verdict = "unaged"    // its age cannot be known: never stored, never live
 )
 
