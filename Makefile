@@ -19,11 +19,12 @@ help:
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
 
-run:
-	$(GO) run ./cmd/gateway serve
+# The program itself, not `go run`: that turns Ctrl-C into an error. exec: the program is what make waits for.
+run: build
+	@exec ./bin/gateway serve
 
-demo:
-	$(GO) run ./cmd/gateway demo
+demo: build
+	@exec ./bin/gateway demo
 
 test: need-redis need-race
 	$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m ./...
