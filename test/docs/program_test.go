@@ -74,6 +74,10 @@ type compose struct {
 		Healthcheck struct {
 			Test []string `yaml:"test"`
 		} `yaml:"healthcheck"`
+		DependsOn map[string]struct {
+			Condition string `yaml:"condition"`
+			Required  bool   `yaml:"required"`
+		} `yaml:"depends_on"`
 	} `yaml:"services"`
 }
 
@@ -109,6 +113,9 @@ func TestCompose_isAConfiguration(t *testing.T) {
 	want := []string{"127.0.0.1:8080:" + port(conf.Listen), "127.0.0.1:8081:" + port(conf.AdminListen)}
 	if !slices.Equal(gateway.Ports, want) {
 		t.Errorf("published are %v, want %v", gateway.Ports, want)
+	}
+	if redis, ok := gateway.DependsOn["redis"]; !ok || redis.Condition != "service_started" || redis.Required {
+		t.Errorf("Redis is optional, and the gateway waits for it: %+v", gateway.DependsOn)
 	}
 	if got := gateway.Healthcheck.Test; !slices.Equal(got, []string{"CMD", "/gateway", "healthcheck"}) {
 		t.Errorf("the health check is %v", got)
