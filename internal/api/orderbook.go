@@ -94,7 +94,7 @@ func cacheStatus(f *gateway.Freshness, freshFor time.Duration) string {
 	b = strconv.AppendInt(b, ttl, 10)
 	if f.Stale {
 		b = append(b, "; detail="...)
-		b = append(b, f.Reason.String()...)
+		b = append(b, f.Why()...)
 	}
 	return string(b)
 }
@@ -149,11 +149,7 @@ func appendFreshness(d *doc, f *gateway.Freshness) {
 	d.int("age_ms", millis(f.Age))
 	d.time("confirmed_at", f.ConfirmedAt)
 	d.time("changed_at", f.ChangedAt)
-	if f.Reason == market.KindNone {
-		d.null("reason")
-	} else {
-		d.str("reason", f.Reason.String())
-	}
+	d.strOrNull("reason", f.Why())
 	d.strOrNull("circuit", string(f.Circuit))
 	if f.HasLag {
 		d.int("exchange_lag_ms", f.Lag.Milliseconds())

@@ -118,3 +118,21 @@ func TestOrderBook_saysThatItIsStale(t *testing.T) {
 		t.Errorf("Cache-Status = %q, want %q", got, want)
 	}
 }
+
+// TestStale_alwaysHasAReason: tickers from held books once said `"reason":null`, because nobody had been asked.
+func TestStale_alwaysHasAReason(t *testing.T) {
+	r := newRig(t)
+	r.books.ticker = func(q gateway.BookQuery) *gateway.Ticker {
+		k := liveTicker(q)
+		k.Freshness.Stale, k.Freshness.Source, k.Freshness.Reason = true, gateway.SourceMemory, market.KindNone
+		k.Statistics, k.StatsUnanswered = nil, market.KindNone
+		return k
+	}
+	w := r.get("/v1/exchanges/okx/ticker?symbol=BTC/USDT")
+	if n := strings.Count(w.Body.String(), `"reason":"not_asked"`); n != 2 {
+		t.Errorf("%d reasons not_asked, want that of the book and that of the figures: %s", n, w.Body)
+	}
+	if got := w.Header().Get("Cache-Status"); !strings.HasSuffix(got, "; detail=not_asked") {
+		t.Errorf("Cache-Status = %q", got)
+	}
+}

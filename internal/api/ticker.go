@@ -121,7 +121,7 @@ func appendStatistics(d *doc, t *gateway.Ticker) {
 	d.open('{')
 	d.str("status", "unavailable")
 	if t.StatsUnanswered == market.KindNone {
-		d.null("reason")
+		d.str("reason", gateway.ReasonNotAsked)
 	} else {
 		d.str("reason", t.StatsUnanswered.String())
 	}

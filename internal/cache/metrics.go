@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/redis/go-redis/v9"
+
+	"exchange-gateway/internal/market"
 )
 
 // readResult is how a question to Redis ended. It is a metric label.
@@ -114,6 +116,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.writes.WithLabelValues(string(r))
 	}
 	return m
+}
+
+// initialise makes the counters of answers exist at 0, so that the first reset or refusal shows as an increase.
+func (m *metrics) initialise(exchanges []market.ExchangeID) {
+	for _, id := range exchanges {
+		for _, v := range market.Verdicts() {
+			m.keeps.WithLabelValues(string(id), string(v))
+		}
+	}
 }
 
 // gauges registers what is computed when it is asked for.

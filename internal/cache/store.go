@@ -30,6 +30,8 @@ type Config struct {
 	ListingsTTL time.Duration
 	// Prefix begins every key in Redis; default "gw".
 	Prefix string
+	// Exchanges are those whose answers will be kept. Their counters exist from the start; others count as well.
+	Exchanges []market.ExchangeID
 }
 
 func (c Config) withDefaults() Config {
@@ -104,6 +106,7 @@ func New(cfg Config, client redis.UniversalClient, log *slog.Logger, reg prometh
 func newStore(cfg Config, r remote, log *slog.Logger, reg prometheus.Registerer) *Store {
 	cfg = cfg.withDefaults()
 	m := newMetrics(reg)
+	m.initialise(cfg.Exchanges)
 	s := &Store{
 		memory: newMemory(cfg, log, m), remote: r, log: log, metrics: m,
 		queue:   newQueue(cfg.MaxBooks),

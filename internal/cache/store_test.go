@@ -317,7 +317,7 @@ func TestStore_listings(t *testing.T) {
 
 func TestStore_metricsAreWellFormed(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	s := cache.NewWithRemote(cache.Config{}, &fakeRedis{book: book(t)}, quiet(), reg)
+	s := cache.NewWithRemote(cache.Config{Exchanges: []market.ExchangeID{"binance", "okx"}}, &fakeRedis{book: book(t)}, quiet(), reg)
 	s.Keep(book(t))
 	s.Recall(t.Context(), "okx", btc)
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
@@ -325,7 +325,18 @@ func TestStore_metricsAreWellFormed(t *testing.T) {
 	}
 	const want = `# HELP gateway_cache_answers_total Answers of exchanges offered to the store of last-known books, by what became of them.
 # TYPE gateway_cache_answers_total counter
+gateway_cache_answers_total{exchange="binance",verdict="confirmed"} 0
+gateway_cache_answers_total{exchange="binance",verdict="older"} 0
+gateway_cache_answers_total{exchange="binance",verdict="reset"} 0
+gateway_cache_answers_total{exchange="binance",verdict="shallower"} 0
+gateway_cache_answers_total{exchange="binance",verdict="stored"} 0
+gateway_cache_answers_total{exchange="binance",verdict="unaged"} 0
+gateway_cache_answers_total{exchange="okx",verdict="confirmed"} 0
+gateway_cache_answers_total{exchange="okx",verdict="older"} 0
+gateway_cache_answers_total{exchange="okx",verdict="reset"} 0
+gateway_cache_answers_total{exchange="okx",verdict="shallower"} 0
 gateway_cache_answers_total{exchange="okx",verdict="stored"} 1
+gateway_cache_answers_total{exchange="okx",verdict="unaged"} 0
 `
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "gateway_cache_answers_total"); err != nil {
 		t.Error(err)

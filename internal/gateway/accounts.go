@@ -95,7 +95,7 @@ func NewAccounts(cfg AccountsConfig) *Accounts {
 	m := newMetrics(cfg.Metrics)
 	for _, id := range cfg.Exchanges {
 		a.crews[id] = newCrew(id, cfg.MaxFlights, cfg.Log)
-		a.metrics[id] = m.counters(id)
+		a.metrics[id] = m.counters(id, QuestionBalances)
 	}
 	for _, n := range cfg.Accounts {
 		a.accounts[accountKey{n.Exchange, n.Name}] = &account{

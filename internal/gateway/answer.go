@@ -27,10 +27,26 @@ type Freshness struct {
 	Age         time.Duration // since ConfirmedAt
 	ConfirmedAt time.Time
 	ChangedAt   time.Time           // zero if unknown
-	Reason      market.Kind         // why the answer is stale, KindNone when live
+	Reason      market.Kind         // why the exchange did not give a live one, KindNone when live; see Why
 	Circuit     market.CircuitState // of the class that would have answered
 	Lag         time.Duration       // ConfirmedAt less the exchange's own stamp
 	HasLag      bool                // false if the exchange sends no stamp
+}
+
+// ReasonNotAsked is why an answer is stale where nothing failed: the question is one that is answered from what is held, so
+// nobody asked the exchange, and what is held grew older than fresh_for.
+const ReasonNotAsked = "not_asked"
+
+// Why is the reason in words of a closed set: "" for a live answer, otherwise the text of Reason or ReasonNotAsked. Every
+// stale answer has one.
+func (f *Freshness) Why() string {
+	switch {
+	case !f.Stale:
+		return ""
+	case f.Reason == market.KindNone:
+		return ReasonNotAsked
+	}
+	return f.Reason.String()
 }
 
 // BookQuery asks for one order book.
@@ -67,7 +83,7 @@ type Ticker struct {
 	Spread          market.Optional // absent if a side is empty
 	Statistics      *market.Statistics
 	StatsFreshness  Freshness   // meaningful only with Statistics
-	StatsUnanswered market.Kind // why Statistics is nil, KindNone otherwise
+	StatsUnanswered market.Kind // why Statistics is nil, KindNone if the exchange was not asked for them
 }
 
 // TickerResult is one pair's part of a question for several tickers: its ticker or its error, never both.

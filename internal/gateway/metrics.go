@@ -82,8 +82,8 @@ func place(q Question) int {
 // sources gives each source its place.
 var sources = [...]Source{SourceStream, SourceREST, SourceMemory, SourceRedis}
 
-// venueMetrics holds the counters of one exchange, so that counting needs no lookup. A series appears when it is first
-// counted: most combinations cannot be.
+// venueMetrics holds the counters of one exchange, so that counting needs no lookup. Every series that can be counted is
+// there from the start, at 0: the first outage then shows as an increase, and an alert on it finds its metric.
 type venueMetrics struct {
 	of        *metrics
 	exchange  string
@@ -104,38 +104,89 @@ func (m *metrics) venue(exchange market.ExchangeID, flights func() int) *venueMe
 			ConstLabels: prometheus.Labels{"exchange": string(exchange)},
 		}, func() float64 { return float64(flights()) }))
 	}
-	return m.counters(exchange)
+	return m.counters(exchange, QuestionBook, QuestionStatistics, QuestionListings, QuestionPrice)
 }
 
-func (m *metrics) counters(exchange market.ExchangeID) *venueMetrics {
-	return &venueMetrics{of: m, exchange: string(exchange), staleAge: m.staleAge.WithLabelValues(string(exchange))}
+// counters are those of one exchange for those who answer these questions.
+func (m *metrics) counters(exchange market.ExchangeID, asked ...Question) *venueMetrics {
+	v := &venueMetrics{of: m, exchange: string(exchange), staleAge: m.staleAge.WithLabelValues(string(exchange))}
+	for _, q := range asked {
+		for _, s := range answersOf(q) {
+			for _, stale := range s.stale {
+				series(v.servedBy(q, s.source, stale), m.served, v.exchange, string(q), string(s.source), freshness(stale))
+			}
+		}
+		if q != QuestionPrice { // counted with the books that it asks for
+			series(&v.coalesced[place(q)], m.coalesced, v.exchange, string(q))
+			series(&v.avoided[place(q)], m.avoided, v.exchange, string(q))
+		}
+		if q == QuestionBook {
+			for _, k := range append(market.Kinds(), market.KindNone) {
+				if f := (Freshness{Stale: true, Reason: k}); k == market.KindNone || k.ServesStale() {
+					series(&v.stale[k%maxKinds], m.stale, v.exchange, f.Why())
+				}
+			}
+		}
+		if q == QuestionListings {
+			m.refused.WithLabelValues(v.exchange)
+		}
+	}
+	return v
 }
 
-func (v *venueMetrics) answer(q Question, f *Freshness) {
-	s := 0
+// answers are what one source can give.
+type answers struct {
+	source Source
+	stale  []bool
+}
+
+// answersOf lists what can be counted of a question. A call's answer is live, and balances come from nowhere else.
+func answersOf(q Question) []answers {
+	live, either := []bool{false}, []bool{false, true}
+	switch q {
+	case QuestionBook, QuestionPrice, QuestionListings:
+		return []answers{{SourceREST, live}, {SourceMemory, either}, {SourceRedis, either}}
+	case QuestionStatistics: // are not shared
+		return []answers{{SourceREST, live}, {SourceMemory, either}}
+	case QuestionBalances:
+		return []answers{{SourceREST, live}}
+	}
+	return nil
+}
+
+func freshness(stale bool) string {
+	if stale {
+		return "stale"
+	}
+	return "live"
+}
+
+func (v *venueMetrics) servedBy(q Question, from Source, stale bool) *atomic.Pointer[prometheus.Counter] {
+	s, k := 0, 0
 	for i, source := range sources {
-		if source == f.Source {
+		if source == from {
 			s = i
 		}
 	}
-	k, word := 0, "live"
-	if f.Stale {
-		k, word = 1, "stale"
+	if stale {
+		k = 1
 	}
-	at := &v.served[place(q)][s][k]
-	c := at.Load()
-	if c == nil {
-		made := v.of.served.WithLabelValues(v.exchange, string(q), string(f.Source), word)
-		c = &made
-		at.Store(c)
+	return &v.served[place(q)][s][k]
+}
+
+func (v *venueMetrics) answer(q Question, f *Freshness) {
+	at := v.servedBy(q, f.Source, f.Stale)
+	if c := at.Load(); c != nil { // without the label's words, which would be made for nothing
+		(*c).Inc()
+		return
 	}
-	(*c).Inc()
+	count(at, v.of.served, v.exchange, string(q), string(f.Source), freshness(f.Stale))
 }
 
 // staleBook counts one old book on top of answer.
 func (v *venueMetrics) staleBook(f *Freshness) {
 	v.staleAge.Observe(f.Age.Seconds())
-	count(&v.stale[f.Reason%maxKinds], v.of.stale, v.exchange, f.Reason.String())
+	count(&v.stale[f.Reason%maxKinds], v.of.stale, v.exchange, f.Why())
 }
 
 func (v *venueMetrics) shared(q Question) {
@@ -150,11 +201,16 @@ func (v *venueMetrics) saved(q Question) {
 func count(at *atomic.Pointer[prometheus.Counter], vec *prometheus.CounterVec, labels ...string) {
 	c := at.Load()
 	if c == nil {
-		made := vec.WithLabelValues(labels...)
-		c = &made
-		at.Store(c)
+		c = series(at, vec, labels...)
 	}
 	(*c).Inc()
+}
+
+// series makes a counter be there.
+func series(at *atomic.Pointer[prometheus.Counter], vec *prometheus.CounterVec, labels ...string) *prometheus.Counter {
+	c := vec.WithLabelValues(labels...)
+	at.Store(&c)
+	return &c
 }
 
 func (v *venueMetrics) listed(l *market.Listings) {

@@ -108,6 +108,14 @@ func (i *inquiry) answer(ctx context.Context, spare time.Duration) figures {
 	return i.b.figures(i.v, i.e, source, market.KindOf(i.failed), time.Now())
 }
 
+// unheard is why the exchange would not be heard, or was not heard last, about figures that nobody asks for now.
+func (v *venue) unheard(e *entry) market.Kind {
+	if refused := v.Health.Peek(v.Plan(market.OpStatistics, *e.listing.Load(), 0)); refused != nil {
+		return market.KindOf(refused)
+	}
+	return market.KindOf(e.statistics.failure())
+}
+
 // abandon is for one who wants no answer any more.
 func (i *inquiry) abandon() {
 	if i.f != nil {

@@ -119,7 +119,7 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 	v.metrics.saved(QuestionBook)
 	t := newTicker(r.answer(c, copySource(c), reason, now))
 	if r.e != nil {
-		t.show(b.figures(v, r.e, SourceMemory, market.KindNone, now))
+		t.show(b.figures(v, r.e, SourceMemory, v.unheard(r.e), now))
 	}
 	return TickerResult{Pair: p, Ticker: t}
 }

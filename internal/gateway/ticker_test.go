@@ -168,6 +168,11 @@ func TestTickers_fromHeldBooksWithoutAsking(t *testing.T) {
 		}
 		is(t, got[0].Ticker.Freshness, true, gateway.SourceMemory, market.KindNone)
 		is(t, got[0].Ticker.StatsFreshness, true, gateway.SourceMemory, market.KindNone)
+		for _, f := range []gateway.Freshness{got[0].Ticker.Freshness, got[0].Ticker.StatsFreshness} {
+			if f.Why() != "not_asked" {
+				t.Errorf("stale because of %q: every stale answer has a reason", f.Why())
+			}
+		}
 		if got[0].Ticker.Freshness.Age != time.Minute {
 			t.Errorf("age = %v, want 1m", got[0].Ticker.Freshness.Age)
 		}
@@ -181,6 +186,9 @@ func TestTickers_fromHeldBooksWithoutAsking(t *testing.T) {
 		h.health["alpha"].refuse(market.OpOrderBook, market.KindBanned)
 		got, _ = h.Tickers(t.Context(), "alpha", []market.Pair{btc})
 		is(t, got[0].Ticker.Freshness, true, gateway.SourceMemory, market.KindBanned)
+		h.health["alpha"].refuse(market.OpStatistics, market.KindCircuitOpen)
+		got, _ = h.Tickers(t.Context(), "alpha", []market.Pair{btc})
+		is(t, got[0].Ticker.StatsFreshness, true, gateway.SourceMemory, market.KindCircuitOpen)
 		time.Sleep(time.Hour)
 		if got, _ = h.Tickers(t.Context(), "alpha", []market.Pair{btc}); code(got[0].Err) != gateway.CodeBookTooStale {
 			t.Errorf("err = %v, want book_too_stale", got[0].Err)

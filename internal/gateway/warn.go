@@ -24,6 +24,6 @@ func (w *warner) stale(log *slog.Logger, b *market.OrderBook, f Freshness, now t
 		return
 	}
 	log.Warn("serving an old order book", slog.String("exchange", string(b.Exchange)), slog.String("pair", b.Pair.String()),
-		slog.Duration("age", f.Age.Round(time.Second)), slog.String("reason", f.Reason.String()),
+		slog.Duration("age", f.Age.Round(time.Second)), slog.String("reason", f.Why()),
 		slog.String("circuit", string(f.Circuit)), slog.Int64("answers", w.count.Swap(0)))
 }
