@@ -73,7 +73,9 @@ func New(conf config.Config, o Options) (*App, error) {
 		return nil, err
 	}
 	a.ids, a.families = venues.ids(), venues.families
-	a.store = cache.New(cache.Config{FreshFor: conf.FreshFor, BookTTL: conf.StaleMaxAge, Prefix: conf.Redis.KeyPrefix}, a.redis, o.Log, a.registry)
+	a.store = cache.New(cache.Config{
+		FreshFor: conf.FreshFor, BookTTL: conf.StaleMaxAge, Prefix: conf.Redis.KeyPrefix, Exchanges: a.ids,
+	}, a.redis, o.Log, a.registry)
 	a.books = gateway.NewBooks(a.booksConfig(venues))
 	a.accounts = gateway.NewAccounts(gateway.AccountsConfig{
 		Exchanges: a.ids, Accounts: venues.accounts, Log: o.Log, Metrics: a.registry,
