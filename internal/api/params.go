@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -44,13 +45,13 @@ func parseQuery(raw string, allowed []string) (query, error) {
 		name, value, _ := strings.Cut(part, "=")
 		name, err := unescape(name)
 		if err != nil {
-			return q, badQuery(allowed)
+			return q, badQuery(err, allowed)
 		}
 		if !slices.Contains(allowed, name) {
 			return q, unknownParameter(name, allowed)
 		}
 		if value, err = unescape(value); err != nil {
-			return q, invalid(name, "is not validly percent-encoded", nil)
+			return q, invalid(name, misspelt(err), nil)
 		}
 		if slices.Contains(q.names[:q.n], name) {
 			return q, invalid(name, "is given more than once", nil)
@@ -61,9 +62,20 @@ func parseQuery(raw string, allowed []string) (query, error) {
 	return q, nil
 }
 
+// errSemicolon refuses what was once a separator and is refused by net/url too.
+var errSemicolon = errors.New("raw semicolon")
+
+// misspelt says what is wrong with the spelling of a query or one value of it.
+func misspelt(err error) string {
+	if errors.Is(err, errSemicolon) {
+		return "has a raw semicolon, which separates nothing: write & between parameters, and %3B for a semicolon"
+	}
+	return "is not validly percent-encoded"
+}
+
 func unescape(s string) (string, error) {
 	if strings.IndexByte(s, ';') >= 0 {
-		return "", url.EscapeError(";") // once a separator, now refused by net/url too
+		return "", errSemicolon
 	}
 	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
 		return s, nil
@@ -71,10 +83,10 @@ func unescape(s string) (string, error) {
 	return url.QueryUnescape(s)
 }
 
-func badQuery(allowed []string) error {
+func badQuery(err error, allowed []string) error {
 	return &requestError{
 		code: CodeInvalidParameter, allowed: allowed,
-		detail: "The query string is not validly percent-encoded. " + allowedParameters(allowed),
+		detail: "The query string " + misspelt(err) + ". " + allowedParameters(allowed),
 	}
 }
 

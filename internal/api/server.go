@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -124,6 +125,13 @@ func (s *Server) finish(c *call, r *http.Request) {
 	}
 }
 
+// smallBody reads a body that does not state its length (chunked) until it is known to be small or not. One that trickles
+// in keeps its own request waiting, for ReadTimeout at most; one that breaks off ends with its connection.
+func smallBody(body io.Reader) bool {
+	n, _ := io.CopyN(io.Discard, body, maxBody+1)
+	return n <= maxBody
+}
+
 // oversized refuses a request that is larger than any good one.
 func oversized(r *http.Request) error {
 	if len(r.RequestURI) > maxURI {
@@ -131,6 +139,9 @@ func oversized(r *http.Request) error {
 	}
 	if r.ContentLength > maxBody {
 		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has %d bytes; at most %d are ignored, and none is needed.", r.ContentLength, maxBody)}
+	}
+	if r.ContentLength < 0 && !smallBody(r.Body) {
+		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has over %d bytes; at most that many are ignored, and none is needed.", maxBody)}
 	}
 	size := 0
 	for name, values := range r.Header {

@@ -341,6 +341,11 @@ func TestWire_oddRequests(t *testing.T) {
 	f("GET /livez HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 999999\r\n\r\n", "413", "body_too_large")
 	f("GET /livez HTTP/1.1\r\nHost: x\r\nX-A: "+strings.Repeat("a", 20<<10)+"\r\n\r\n", "431", "header_too_large")
 	f("GET /livez HTTP/1.1\r\nHost: x\r\nX-A: "+strings.Repeat("a", 80<<10)+"\r\n\r\n", "431", "")
+	chunked := "GET /v1/errors HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+	f(chunked+"5\r\nhello\r\n0\r\n\r\n", "200", "errors")
+	f(chunked+"10001\r\n"+strings.Repeat("x", 0x10001)+"\r\n0\r\n\r\n", "413", "body_too_large")
+	f("GET /livez?verbose=1 HTTP/1.1\r\nHost: x\r\n\r\n", "200", `"ok"`)
+	f("GET /readyz?x=1 HTTP/1.1\r\nHost: x\r\n\r\n", "200", `"ready"`)
 	f("GET /livez?"+strings.Repeat("a", 9<<10)+" HTTP/1.1\r\nHost: x\r\n\r\n", "414", "uri_too_long")
 	f("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "200", "")
 	f("GET /v1/exchanges/%zz/orderbook HTTP/1.1\r\nHost: x\r\n\r\n", "400", "")

@@ -74,6 +74,18 @@ func TestUnknownParameter_listsTheAllowedOnes(t *testing.T) {
 	}
 }
 
+func TestSemicolon_saysHowToWriteIt(t *testing.T) {
+	r := newRig(t)
+	for _, target := range []string{"/v1/price?symbol=BTC/USDT;max_age_ms=5", "/v1/errors?a;b"} {
+		if p := readProblem(t, r.get(target)); p.Status != 400 || p.Code != "invalid_parameter" || !strings.Contains(p.Detail, "%3B") {
+			t.Errorf("%s: got %+v", target, p)
+		}
+	}
+	if p := readProblem(t, r.get("/v1/price?symbol=BTC%3BUSDT")); p.Parameter != "symbol" {
+		t.Errorf("an escaped one is the symbol's: got %+v", p)
+	}
+}
+
 func TestProblem_showsNoMoreOfTheCallerThanItNeeds(t *testing.T) {
 	w := newRig(t).get("/v1/errors?" + strings.Repeat("é", 200) + "=1")
 	p := readProblem(t, w)
