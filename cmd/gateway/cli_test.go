@@ -80,8 +80,10 @@ func TestConfigCheck_refuses(t *testing.T) {
 
 // TestConfigPrint_hidesWhatThereIs, and only that.
 func TestConfigPrint_hidesWhatThereIs(t *testing.T) {
-	env := []string{"HOME=" + t.TempDir(), "GATEWAY_REDIS_PASSWORD=", "GATEWAY_EXCHANGES_OKX_ACCOUNTS_MY_BOT_KEY=fake-key",
-		"GATEWAY_EXCHANGES_OKX_ACCOUNTS_MY_BOT_SECRET=fake-secret"}
+	env := []string{
+		"HOME=" + t.TempDir(), "GATEWAY_REDIS_PASSWORD=", "GATEWAY_EXCHANGES_OKX_ACCOUNTS_MY_BOT_KEY=fake-key",
+		"GATEWAY_EXCHANGES_OKX_ACCOUNTS_MY_BOT_SECRET=fake-secret",
+	}
 	out, _, err := gateway(t, env, "config", "print")
 	if err != nil || strings.Contains(out, "fake-") || strings.Contains(out, "password") || !strings.Contains(out, "my_bot:") || !strings.Contains(out, "budget_share: 0.7") {
 		t.Errorf("%v\n%s", err, out)
