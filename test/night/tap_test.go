@@ -92,19 +92,6 @@ func (p *tap) confirmed(symbol string) time.Time {
 	return p.last[symbol]
 }
 
-// count counts the crossings that fit.
-func (p *tap) count(fits func(crossing) bool) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := 0
-	for _, c := range p.all {
-		if fits(c) {
-			n++
-		}
-	}
-	return n
-}
-
 // from lists the crossings but the first n.
 func (p *tap) from(n int) []crossing {
 	p.mu.Lock()
