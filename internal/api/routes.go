@@ -119,8 +119,8 @@ func (s *Server) serve(e endpoint) http.HandlerFunc {
 			return
 		}
 		defer s.inFlight.leave()
-		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Deadline)
-		defer cancel()
+		ctx := within(r.Context(), c.start.Add(s.cfg.Deadline))
+		defer ctx.end()
 		if err := s.answer(ctx, &e, c, r); err != nil {
 			s.fail(c, r, err)
 		}
