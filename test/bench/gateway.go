@@ -69,15 +69,20 @@ type answer struct {
 	Freshness struct{ Source, Reason, Circuit string }
 }
 
-// book asks for a book, and tells how long the answer took.
-func (g *gateway) book(ctx context.Context, c *http.Client, base string, depth int) (answer, time.Duration, error) {
+// ask sends the question for a book and reads the answer's bytes.
+func (g *gateway) ask(ctx context.Context, c *http.Client, base string, depth int) (status int, text []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.bookURL(base, depth), nil)
 	if err != nil {
-		return answer{}, 0, err
+		return 0, nil, err
 	}
 	r.Header.Set("Authorization", g.authorization())
+	return fetch(c, r)
+}
+
+// book asks for a book, and tells how long the answer took.
+func (g *gateway) book(ctx context.Context, c *http.Client, base string, depth int) (answer, time.Duration, error) {
 	began := time.Now()
-	status, text, err := fetch(c, r)
+	status, text, err := g.ask(ctx, c, base, depth)
 	took := time.Since(began)
 	if err != nil {
 		return answer{}, took, err

@@ -47,6 +47,7 @@ func (b benchmarks) run(ctx context.Context, name string, iterations int) (figur
 	cmd := exec.CommandContext(ctx, b.program, "-test.run=^$", "-test.bench="+strings.Join(parts, "/"),
 		"-test.benchtime="+strconv.Itoa(iterations)+"x")
 	cmd.Dir = filepath.Dir(b.program)
+	cmd.Env = append(os.Environ(), "GOGC=400") // as the gateway runs
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

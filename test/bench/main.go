@@ -10,7 +10,7 @@
 // processor time, the least of the rounds counts: what disturbs only adds to it.
 //
 // Layer and books are Go benchmarks of the packages themselves, whose compiled tests run one benchmark at a time; they
-// report the processor time of their process (package cpu), garbage collection included.
+// report the processor time of their process (package cpu), garbage collection included, at the gateway's own GOGC.
 //
 // Serving is measured on the program itself, built from cmd/gateway and run with its defaults, a client key on every
 // request, one process each: a gateway whose exchange answers, and one whose exchange has failed until its circuit
