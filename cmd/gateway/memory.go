@@ -3,8 +3,8 @@ package main
 import "runtime/debug"
 
 // How the heap may grow, unless GOGC and GOMEMLIMIT say otherwise. What lives in it is small, some tens of megabytes, so
-// that by Go's own default it is collected many times a second under load: a warm book costs a tenth more processor time
-// for it (45.8 against 40.3 microseconds). The limit keeps a large heap from growing to five times its size.
+// that by Go's own default it is collected many times a second under load: a warm book then costs 8 % more processor time
+// (measured: 91 microseconds at 100, 86 at 200, 84 at 400 and at 800). The limit keeps a large heap from growing to five times its size.
 const (
 	gcPercent   = 400
 	memoryLimit = 1 << 30 // bytes; beyond it the heap is collected more often, never refused
