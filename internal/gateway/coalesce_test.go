@@ -112,6 +112,7 @@ func TestOrderBook_oneWhoLeavesCancelsNothingUnlessTheLast(t *testing.T) {
 func TestOrderBook_boundsItsFlights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, func(c *gateway.BooksConfig) { c.MaxFlights = 1 }).listed(t)
+		synctest.Wait() // the list's own flight gives its place back just after its answer
 		h.alpha().set(func(f *fakeVenue) { f.latency = 2 * time.Second })
 		h.store.put("alpha", eth, 2*time.Second)
 		var wait sync.WaitGroup
