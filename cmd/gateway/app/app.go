@@ -119,7 +119,7 @@ func (a *App) Start(ctx context.Context) {
 // keys file. It returns when all of it has ended.
 func (a *App) Background(ctx context.Context) error {
 	gates := func(ctx context.Context) error { return a.gates.Run(ctx, a.guard.Adopt) }
-	return together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run)
+	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run)
 }
 
 // Close ends what Start and the requests began. It is called once, after the last request, and keeps to ctx.

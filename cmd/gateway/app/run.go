@@ -35,7 +35,7 @@ func (a *App) Run(ctx context.Context, ready func(Addresses)) error {
 	defer end()
 	background := make(chan error, 1)
 	go func() {
-		background <- together(life, a.Background, func(ctx context.Context) error { a.Reach(ctx); return nil })
+		background <- Together(life, a.Background, func(ctx context.Context) error { a.Reach(ctx); return nil })
 	}()
 
 	if ready != nil {
@@ -136,8 +136,8 @@ func (a *App) drain(ctx context.Context, servers []*http.Server, failed chan err
 	return nil
 }
 
-// together runs all of them until ctx ends or one fails, and returns when all have ended.
-func together(ctx context.Context, runs ...func(context.Context) error) error {
+// Together runs all of them until ctx ends or one fails, and returns when all have ended.
+func Together(ctx context.Context, runs ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range runs {
 		group.Go(func() error {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"exchange-gateway/cmd/gateway/app"
 	"exchange-gateway/internal/market"
 )
 
@@ -39,7 +40,7 @@ func (b *bot) run(ctx context.Context) error {
 			func(ctx context.Context) error { b.books(ctx, s.exchange, s.symbol); return nil },
 			func(ctx context.Context) error { b.balances(ctx, s.exchange); return nil })
 	}
-	return together(ctx, runs...)
+	return app.Together(ctx, runs...)
 }
 
 // answer is what the bot reads of a book or a problem.

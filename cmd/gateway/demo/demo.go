@@ -105,7 +105,7 @@ func play(ctx context.Context, a *app.App, sim *exchangesim.Sim, say *voice, s s
 			base := "http://" + at.Public
 			say.welcome(base, "http://"+at.Admin, s)
 			b := &bot{base: base, key: s.key, say: say, client: &http.Client{Timeout: botTimeout}}
-			return together(ctx, b.run, func(ctx context.Context) error { return outages(ctx, sim, say, s.options) })
+			return app.Together(ctx, b.run, func(ctx context.Context) error { return outages(ctx, sim, say, s.options) })
 		case <-ctx.Done():
 			return nil
 		}
@@ -115,14 +115,6 @@ func play(ctx context.Context, a *app.App, sim *exchangesim.Sim, say *voice, s s
 	}
 	say.line("", "stopped: every request was answered, nothing is left running")
 	return nil
-}
-
-func together(ctx context.Context, runs ...func(context.Context) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range runs {
-		group.Go(func() error { return run(ctx) })
-	}
-	return group.Wait()
 }
 
 func newKey(path string) (market.Secret, error) {
