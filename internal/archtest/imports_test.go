@@ -32,12 +32,13 @@ const (
 	yaml       = "github.com/goccy/go-yaml"
 	syncx      = "golang.org/x/sync"
 	kong       = "github.com/alecthomas/kong"
+	websocket  = "github.com/coder/websocket"
 )
 
 // rules is the house: who stands on whom. A package without a row fails, and so does a permission that nobody uses.
 var rules = map[string]rule{
 	"internal/market":                {outside: []string{decimal}},
-	"internal/exchange":              {ours: []string{"internal/market"}},
+	"internal/exchange":              {ours: []string{"internal/market"}, outside: []string{websocket}},
 	"internal/exchange/binance":      {ours: []string{"internal/market", "internal/exchange"}},
 	"internal/exchange/okx":          {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal}},
 	"internal/exchange/coinbase":     {ours: []string{"internal/market", "internal/exchange"}},
@@ -47,6 +48,7 @@ var rules = map[string]rule{
 	"internal/cache":                 {ours: []string{"internal/market"}, outside: []string{redis, prometheus}},
 	"internal/cache/redistest":       {},
 	"internal/fleet":                 {ours: []string{"internal/market"}, outside: []string{redis}},
+	"internal/feed":                  {ours: []string{"internal/market"}},
 	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{decimal, prometheus}},
 	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/api/keys"}, outside: []string{chi, prometheus}},
 	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},

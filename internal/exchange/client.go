@@ -19,10 +19,13 @@ type Config struct {
 	Hosts []string // base URLs, "https://api.binance.com", in order of preference; empty means the adapter's own
 	// AccountHosts serve signed requests; empty means the adapter's own, or Hosts where those were set.
 	AccountHosts []string
-	Region       string // the exchange's region, where it has several; empty means the adapter's default
+	StreamHosts  []string // base URLs of streams, "wss://stream.binance.com:9443"; empty means the adapter's own
+	Region       string   // the exchange's region, where it has several; empty means the adapter's default
 	Door         market.Door
 	Transport    http.RoundTripper // nil means NewTransport
-	Log          *slog.Logger      // nil discards
+	// Streams opens the connections of streams; its responses to a handshake have writable bodies. Nil means Transport.
+	Streams http.RoundTripper
+	Log     *slog.Logger // nil discards
 }
 
 // Client sends requests to the hosts of one exchange. Every one of them passes the door. Safe for concurrent use.
@@ -30,6 +33,7 @@ type Client struct {
 	id        market.ExchangeID
 	door      market.Door
 	transport http.RoundTripper
+	streams   http.RoundTripper
 	log       *slog.Logger
 	bodies    bodyPool
 }
@@ -42,7 +46,10 @@ func NewClient(c Config) *Client {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{id: c.ID, door: c.Door, transport: c.Transport, log: c.Log}
+	if c.Streams == nil {
+		c.Streams = c.Transport
+	}
+	return &Client{id: c.ID, door: c.Door, transport: c.Transport, streams: c.Streams, log: c.Log}
 }
 
 // Request is one GET. Only the path and query are given: the host is chosen from Hosts.
@@ -67,42 +74,47 @@ type Reader func(*Response) *market.Error
 // Do sends the request and hands the answer to read. A host that cannot be reached, or that refuses our place on earth,
 // gives way to the next one within the same call. The error is always a *market.Error.
 func (c *Client) Do(ctx context.Context, r Request, read Reader) error {
+	return c.overHosts(ctx, r.Call, r.Hosts, func(host string) attempt { return c.attempt(ctx, r, host, read) })
+}
+
+// overHosts tries one host after the other, each through the door.
+func (c *Client) overHosts(ctx context.Context, call market.Call, hosts *Hosts, try func(host string) attempt) error {
 	var last *market.Error
-	order := r.Hosts.inOrder()
+	order := hosts.inOrder()
 	for i, host := range order {
-		if err := c.door.Admit(ctx, r.Call); err != nil {
+		if err := c.door.Admit(ctx, call); err != nil {
 			if last != nil {
 				return last
 			}
-			return c.name(r, err)
+			return c.name(call, err)
 		}
-		seen := c.attempt(ctx, r, host, read)
+		seen := try(host)
 		if seen.err == nil {
-			r.Hosts.prefer(host)
-			c.observe(ctx, r, seen, nil)
+			hosts.prefer(host)
+			c.observe(ctx, call, seen, nil)
 			return nil
 		}
 		if !seen.nextHost() {
-			c.observe(ctx, r, seen, seen.err)
+			c.observe(ctx, call, seen, seen.err)
 			return seen.err
 		}
-		r.Hosts.avoid(host)
+		hosts.avoid(host)
 		final := i+1 == len(order)
 		switch {
 		case !final:
 			seen.err = withoutRefusal(seen.err) // the exchange has refused only when its last host has
 		case seen.err.Kind == market.KindRestricted:
-			r.Hosts.refuse()
+			hosts.refuse()
 		}
-		c.observe(ctx, r, seen, seen.err)
+		c.observe(ctx, call, seen, seen.err)
 		if final || ctx.Err() != nil {
 			return seen.err
 		}
 		last = seen.err
 		c.log.WarnContext(ctx, "host failed, the next one is asked", slog.String("exchange", string(c.id)),
-			slog.String("host", host), slog.String("op", string(r.Call.Op)), slog.Any("kind", seen.err.Kind))
+			slog.String("host", host), slog.String("op", string(call.Op)), slog.Any("kind", seen.err.Kind))
 	}
-	return c.fail(r, market.KindInternal, errNoHost)
+	return c.fail(call, market.KindInternal, errNoHost)
 }
 
 var errNoHost = errors.New("no host is configured for this call")
@@ -127,14 +139,14 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 	})
 	req, err := newRequest(traced, r, host)
 	if err != nil {
-		a.err = c.fail(r, market.KindInternal, err)
+		a.err = c.fail(r.Call, market.KindInternal, err)
 		return a
 	}
 	sent := time.Now()
 	res, err := c.transport.RoundTrip(req)
 	if err != nil {
 		a.elapsed = time.Since(sent)
-		a.err = c.fail(r, transportKind(ctx), stripURL(err))
+		a.err = c.fail(r.Call, transportKind(ctx), stripURL(err))
 		return a
 	}
 	body, err := c.bodies.read(res, r.MaxBody)
@@ -145,10 +157,10 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 	a.elapsed, a.serverAt = answer.ReceivedAt.Sub(sent), answer.ServerTime()
 	switch {
 	case errors.Is(err, errBodyTooLong):
-		a.err = c.fail(r, market.KindMalformed, err)
+		a.err = c.fail(r.Call, market.KindMalformed, err)
 		a.err.Status, a.err.Refusal = res.StatusCode, r.TooLong
 	case err != nil:
-		a.err = c.fail(r, transportKind(ctx), fmt.Errorf("read body: %w", err))
+		a.err = c.fail(r.Call, transportKind(ctx), fmt.Errorf("read body: %w", err))
 		a.err.Status = res.StatusCode
 		if e := c.refusal(r, res.StatusCode, read, answer); e != nil {
 			a.err = e
@@ -202,20 +214,20 @@ func newRequest(ctx context.Context, r Request, host string) (*http.Request, err
 // userAgent is sent with every request: Coinbase Exchange answers 400 without one.
 const userAgent = "exchange-gateway"
 
-func (c *Client) observe(ctx context.Context, r Request, a attempt, err *market.Error) {
-	c.door.Observe(ctx, r.Call, market.Observation{Err: err, Usage: a.usage, Elapsed: a.elapsed, ExchangeAt: a.serverAt})
+func (c *Client) observe(ctx context.Context, call market.Call, a attempt, err *market.Error) {
+	c.door.Observe(ctx, call, market.Observation{Err: err, Usage: a.usage, Elapsed: a.elapsed, ExchangeAt: a.serverAt})
 }
 
-func (c *Client) fail(r Request, k market.Kind, err error) *market.Error {
-	return &market.Error{Exchange: c.id, Op: r.Call.Op, Kind: k, Err: err}
+func (c *Client) fail(call market.Call, k market.Kind, err error) *market.Error {
+	return &market.Error{Exchange: c.id, Op: call.Op, Kind: k, Err: err}
 }
 
 // name makes a refusal of the door carry the exchange and operation.
-func (c *Client) name(r Request, err error) error {
+func (c *Client) name(call market.Call, err error) error {
 	if e, ok := errors.AsType[*market.Error](err); ok {
 		return e
 	}
-	return c.fail(r, market.KindInternal, err)
+	return c.fail(call, market.KindInternal, err)
 }
 
 // transportKind classifies a request without an answer. Only the context tells a caller that left from a time that

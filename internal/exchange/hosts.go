@@ -48,6 +48,18 @@ func BaseURLs(configured, own []string) ([]string, error) {
 	return base, errors.Join(wrong...)
 }
 
+// StreamURLs is BaseURLs for streams: wss and ws are read as https and http, which is how a connection begins.
+func StreamURLs(configured, own []string) ([]string, error) {
+	read := make([]string, len(configured))
+	for i, host := range configured {
+		if rest, ok := strings.CutPrefix(host, "ws"); ok {
+			host = "http" + rest
+		}
+		read[i] = host
+	}
+	return BaseURLs(read, own)
+}
+
 // inOrder is the order in which to ask: hosts to avoid last, those that were avoided first before the others, else as
 // configured. While all of them refuse our place on earth it is one host a call, in turn: the exchange has refused us, and
 // is asked once whether it still does.

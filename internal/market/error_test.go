@@ -113,12 +113,13 @@ func TestOps_haveAClass(t *testing.T) {
 	for op, want := range map[market.Op]market.Class{
 		market.OpOrderBook: market.ClassMarketData, market.OpBalances: market.ClassAccount, market.OpStatistics: market.ClassReference,
 		market.OpListings: market.ClassReference, market.OpStatus: market.ClassReference, market.OpTime: market.ClassReference,
+		market.OpStream: market.ClassStream,
 	} {
 		if op.Class() != want || !slices.Contains(market.Ops(), op) || !slices.Contains(market.Classes(), want) {
 			t.Errorf("%s is of class %s, want %s", op, op.Class(), want)
 		}
 	}
-	if len(market.Ops()) != 6 || len(market.Classes()) != 4 || len(market.CircuitStates()) != 3 {
+	if len(market.Ops()) != 7 || len(market.Classes()) != 4 || len(market.CircuitStates()) != 3 {
 		t.Error("a closed set has grown: the tables that read it need a row")
 	}
 }

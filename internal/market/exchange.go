@@ -32,11 +32,12 @@ const (
 	OpStatus     Op = "status"
 	OpTime       Op = "time"
 	OpBalances   Op = "balances"
+	OpStream     Op = "stream" // connects and subscriptions of a stream
 )
 
 // Ops lists every operation.
 func Ops() []Op {
-	return []Op{OpOrderBook, OpStatistics, OpListings, OpStatus, OpTime, OpBalances}
+	return []Op{OpOrderBook, OpStatistics, OpListings, OpStatus, OpTime, OpBalances, OpStream}
 }
 
 // Class tells which class of circuit an operation counts for.
@@ -48,6 +49,8 @@ func (o Op) Class() Class {
 		return ClassAccount
 	case OpStatistics, OpListings, OpStatus, OpTime:
 		return ClassReference
+	case OpStream:
+		return ClassStream
 	}
 	return ClassReference
 }

@@ -85,7 +85,7 @@ func limitOf(op market.Op) market.LimitID {
 		return limitTime
 	case market.OpStatus:
 		return limitStatus
-	case market.OpBalances: // planned by its account
+	case market.OpBalances, market.OpStream: // planned by its account, and by StreamPlan
 		return ""
 	}
 	return ""

@@ -1,0 +1,236 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"exchange-gateway/internal/market"
+)
+
+// Dial is how one connection of a stream is opened and kept.
+type Dial struct {
+	Call  market.Call
+	Hosts *Hosts // from StreamURLs
+	Path  string // "/stream"
+	// MaxMessage is the most bytes of one message; a longer one ends the connection.
+	MaxMessage int64
+	// Silence is how long nothing may come, frames of the protocol included, before the connection counts as dead.
+	Silence time.Duration
+	// Ping is sent as a text message when nothing came for PingAfter; "" for an exchange that pings by itself.
+	Ping      string
+	PingAfter time.Duration
+	// Pace is the least time between two messages of ours.
+	Pace time.Duration
+}
+
+// Socket is one open connection of a stream. Pings of the exchange are answered inside Read.
+type Socket struct {
+	conn *websocket.Conn
+	dial Dial
+	fail func(market.Kind, error) *market.Error
+
+	buf  bytes.Buffer // of the message read last
+	last atomic.Int64 // when a frame last came, nanoseconds since began
+	over atomic.Pointer[market.Error]
+
+	began    time.Time
+	watchdog *time.Timer
+	sending  chan struct{} // held by who sends or waits for its turn
+	nextSend time.Time     // guarded by sending
+	closed   chan struct{}
+	once     sync.Once
+	keeper   sync.WaitGroup
+}
+
+// Open opens a connection through the door. What the exchange answers to a handshake that it refuses is classified by
+// refused, which never returns nil. The error is always a *market.Error.
+func (c *Client) Open(ctx context.Context, d Dial, refused Reader) (*Socket, error) {
+	var s *Socket
+	err := c.overHosts(ctx, d.Call, d.Hosts, func(host string) (a attempt) {
+		s, a = c.handshake(ctx, d, host, refused)
+		return a
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (c *Client) handshake(ctx context.Context, d Dial, host string, refused Reader) (s *Socket, a attempt) {
+	s = &Socket{
+		dial: d, began: time.Now(), sending: make(chan struct{}, 1), closed: make(chan struct{}),
+		fail: func(k market.Kind, err error) *market.Error { return c.fail(d.Call, k, err) },
+	}
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { a.connected = true },
+	})
+	conn, res, err := websocket.Dial(traced, host+d.Path, &websocket.DialOptions{
+		HTTPClient: &http.Client{
+			Transport: c.streams,
+			// A redirect would leave the hosts that were configured.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		HTTPHeader:     http.Header{"User-Agent": {userAgent}},
+		OnPingReceived: func(context.Context, []byte) bool { s.heard(); return true },
+		OnPongReceived: func(context.Context, []byte) { s.heard() },
+	})
+	a.elapsed = time.Since(s.began)
+	if err != nil {
+		a.err = c.refusedHandshake(ctx, d, host, s.began, res, err, refused)
+		return nil, a
+	}
+	conn.SetReadLimit(d.MaxMessage)
+	s.conn = conn
+	s.watchdog = time.AfterFunc(d.Silence, s.dead)
+	s.heard()
+	if d.Ping != "" {
+		s.keeper.Go(s.ping)
+	}
+	return s, a
+}
+
+// refusedHandshake classifies a handshake without a connection.
+func (c *Client) refusedHandshake(
+	ctx context.Context, d Dial, host string, sent time.Time, res *http.Response, err error, refused Reader,
+) *market.Error {
+	if res == nil || res.StatusCode < http.StatusMultipleChoices {
+		return c.fail(d.Call, transportKind(ctx), stripURL(err))
+	}
+	answer := &Response{Status: res.StatusCode, Header: res.Header, SentAt: sent, ReceivedAt: time.Now(), Host: host}
+	if res.Body != nil {
+		// The library keeps the first 1,024 bytes; what cannot be read is decided by status and header alone.
+		answer.Body, _ = io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	}
+	e := refused(answer)
+	e.Exchange, e.Op, e.Status = c.id, d.Call.Op, res.StatusCode
+	return e
+}
+
+// heard notes that a frame came.
+func (s *Socket) heard() {
+	s.last.Store(int64(time.Since(s.began)))
+	s.watchdog.Reset(s.dial.Silence)
+}
+
+// LastFrame is when a frame of any kind last came.
+func (s *Socket) LastFrame() time.Time { return s.began.Add(time.Duration(s.last.Load())) }
+
+var errSilent = errors.New("nothing came for as long as the exchange's rules allow")
+
+// dead ends a connection on which nothing came.
+func (s *Socket) dead() {
+	s.over.CompareAndSwap(nil, s.fail(market.KindTimeout, fmt.Errorf("%w (%v)", errSilent, s.dial.Silence)))
+	s.shut()
+}
+
+// Read waits for the next message; its bytes are valid until the next Read.
+func (s *Socket) Read(ctx context.Context) ([]byte, error) {
+	_, r, err := s.conn.Reader(ctx)
+	if err == nil {
+		s.buf.Reset()
+		if s.buf.Cap() > maxKept {
+			s.buf = bytes.Buffer{}
+		}
+		_, err = s.buf.ReadFrom(r)
+	}
+	if err != nil {
+		return nil, s.ended(ctx, err)
+	}
+	s.heard()
+	return s.buf.Bytes(), nil
+}
+
+// ended classifies the end of a connection. Its text holds the exchange's close code and reason.
+func (s *Socket) ended(ctx context.Context, err error) error {
+	if e := s.over.Load(); e != nil {
+		return e
+	}
+	if ctx.Err() != nil {
+		return s.fail(market.KindOf(ctx.Err()), err)
+	}
+	e := s.fail(market.KindUnavailable, err)
+	if code := websocket.CloseStatus(err); code >= 0 {
+		e.Code = fmt.Sprint(int(code))
+	}
+	return e
+}
+
+// Send sends one text message when the pace allows.
+func (s *Socket) Send(ctx context.Context, text []byte) error {
+	select {
+	case s.sending <- struct{}{}:
+		defer func() { <-s.sending }()
+	case <-ctx.Done():
+		return s.ended(ctx, ctx.Err())
+	case <-s.closed:
+		return s.ended(ctx, errClosed)
+	}
+	if wait := time.Until(s.nextSend); wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return s.ended(ctx, ctx.Err())
+		case <-s.closed:
+			return s.ended(ctx, errClosed)
+		}
+	}
+	s.nextSend = time.Now().Add(s.dial.Pace)
+	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
+		return s.ended(ctx, err)
+	}
+	return nil
+}
+
+var errClosed = errors.New("the connection is closed")
+
+// ping sends the exchange's own ping after each PingAfter in which nothing came.
+func (s *Socket) ping() {
+	t := time.NewTimer(s.dial.PingAfter)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.closed:
+			return
+		case <-t.C:
+		}
+		rest := s.dial.PingAfter - time.Since(s.LastFrame())
+		if rest <= 0 {
+			ctx, cancel := context.WithTimeout(context.Background(), s.dial.PingAfter)
+			err := s.Send(ctx, []byte(s.dial.Ping))
+			cancel()
+			if err != nil {
+				return // Read tells why
+			}
+			rest = s.dial.PingAfter
+		}
+		t.Reset(rest)
+	}
+}
+
+// shut ends the connection without waiting for anybody. No close frame is sent: an exchange that hangs would not read it.
+func (s *Socket) shut() {
+	s.once.Do(func() {
+		close(s.closed)
+		_ = s.conn.CloseNow() // there is nobody left to tell
+	})
+}
+
+// Close ends the connection and waits for what it started.
+func (s *Socket) Close() {
+	s.over.CompareAndSwap(nil, s.fail(market.KindCanceled, errClosed))
+	s.watchdog.Stop()
+	s.shut()
+	s.keeper.Wait()
+}
