@@ -35,7 +35,7 @@ func (a *Accounts) Balances(ctx context.Context, q BalanceQuery) (*BalanceAnswer
 		switch step {
 		case StepAsk:
 			return a.ask(ctx, n, q.Wallet)
-		case StepFreshCopy, StepLastKnown, StepVenues: // there is nothing here that could take them
+		case StepLocal, StepFreshCopy, StepLastKnown, StepVenues: // there is nothing here that could take them
 		}
 	}
 	return nil, &market.Error{Exchange: q.Exchange, Op: market.OpBalances, Kind: market.KindInternal, Err: errNoNumbers}

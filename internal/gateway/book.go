@@ -90,6 +90,8 @@ func (r *reading) walk(ctx context.Context) (*Book, error) {
 		var book *Book
 		var err error
 		switch step {
+		case StepLocal:
+			book = r.local(r.start)
 		case StepFreshCopy:
 			book = r.freshCopy(r.start)
 		case StepAsk:
@@ -187,8 +189,8 @@ func (r *reading) tooStale(c *market.OrderBook, now time.Time) error {
 	}
 }
 
-// answer labels a book. A copy that was not fetched for this question is live if it is younger than fresh_for, whatever
-// happened meanwhile; everything else is stale, for the reason given.
+// answer labels a book. A copy that was not fetched for this question, nor is kept by a stream that is vouched for, is live
+// if it is younger than fresh_for, whatever happened meanwhile; everything else is stale, for the reason given.
 func (r *reading) answer(c *market.OrderBook, source Source, reason market.Kind, now time.Time) *Book {
 	out := &Book{OrderBook: c, Shown: r.depth}
 	if r.e != nil {
@@ -212,7 +214,7 @@ func (b *Books) label(v *venue, c *market.OrderBook, source Source, reason marke
 	f := Freshness{
 		Source: source, Age: age, ConfirmedAt: c.ConfirmedAt, ChangedAt: c.ChangedAt, Circuit: v.circuit(v.books),
 	}
-	if live := source == SourceREST || known && age <= b.policy.Book.FreshFor; !live {
+	if live := source == SourceREST || source == SourceStream || known && age <= b.policy.Book.FreshFor; !live {
 		f.Stale, f.Reason = true, reason
 	}
 	if !c.ExchangeTime.IsZero() {

@@ -15,6 +15,7 @@ type BooksConfig struct {
 	Books     Store     // needed
 	Lists     ListStore // needed
 	Inventory Inventory // nil lists nothing
+	Local     Local     // nil: no streams
 
 	FreshFor       time.Duration // 1 s: a copy this young is live
 	StaleWait      time.Duration // 300 ms: how long a read that holds a usable copy waits for the exchange
@@ -44,6 +45,9 @@ func (c BooksConfig) withDefaults() BooksConfig {
 	}
 	if c.MaxFlights == 0 {
 		c.MaxFlights = 256
+	}
+	if c.Local == nil {
+		c.Local = noLocal{}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

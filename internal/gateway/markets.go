@@ -46,7 +46,7 @@ func (b *Books) Markets(ctx context.Context, exchange market.ExchangeID) (*Marke
 			if m := b.listed(v, SourceMemory, market.KindOf(failed), b.policy.Listings.StaleFor); m != nil {
 				return m, nil
 			}
-		case StepVenues: // of prices alone
+		case StepLocal, StepVenues: // of books and prices alone
 		}
 	}
 	return nil, &Error{

@@ -144,7 +144,9 @@ type answers struct {
 func answersOf(q Question) []answers {
 	live, either := []bool{false}, []bool{false, true}
 	switch q {
-	case QuestionBook, QuestionPrice, QuestionListings:
+	case QuestionBook, QuestionPrice: // a local book that is not live has become a copy
+		return []answers{{SourceStream, live}, {SourceREST, live}, {SourceMemory, either}, {SourceRedis, either}}
+	case QuestionListings:
 		return []answers{{SourceREST, live}, {SourceMemory, either}, {SourceRedis, either}}
 	case QuestionStatistics: // are not shared
 		return []answers{{SourceREST, live}, {SourceMemory, either}}

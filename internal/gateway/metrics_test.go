@@ -103,6 +103,9 @@ func TestMetrics_existFromTheStart(t *testing.T) {
 			line(exchange, question, "rest", "live")
 			line(exchange, question, "memory", "live", "stale")
 			line(exchange, question, "redis", "live", "stale")
+			if question != "listings" {
+				line(exchange, question, "stream", "live")
+			}
 		}
 		line(exchange, "statistics", "rest", "live")
 		line(exchange, "statistics", "memory", "live", "stale")

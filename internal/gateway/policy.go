@@ -23,7 +23,8 @@ type Step uint8
 
 // The steps.
 const (
-	StepFreshCopy Step = iota // a copy no older than Rule.FreshFor
+	StepLocal     Step = iota // the book that a stream keeps, while the exchange vouches for it
+	StepFreshCopy             // a copy no older than Rule.FreshFor
 	StepAsk                   // a call to the exchange, through everything that protects it
 	StepLastKnown             // the newer of the copies in memory and in the shared store, labelled
 	StepVenues                // each exchange in the caller's order, by the rule of its order book
@@ -32,6 +33,8 @@ const (
 // text is how the README names a step, within its rule.
 func (s Step) text(r Rule) string {
 	switch s {
+	case StepLocal:
+		return "live local book of the stream"
 	case StepFreshCopy:
 		return "copy of at most " + short(r.FreshFor)
 	case StepAsk:
@@ -73,7 +76,7 @@ func DefaultPolicy() Policy {
 		Book: Rule{
 			Question: QuestionBook,
 			Asked:    "order book; bid, ask, mid, spread",
-			Steps:    []Step{StepFreshCopy, StepAsk, StepLastKnown},
+			Steps:    []Step{StepLocal, StepFreshCopy, StepAsk, StepLastKnown},
 			FreshFor: time.Second,
 			StaleFor: time.Hour,
 			Stale:    "labelled, up to the caller's `max_age_ms` and `stale_max_age`",

@@ -41,6 +41,9 @@ func (b *Books) renew(book *Book, most time.Duration, now time.Time) error {
 	age, known := book.Age(now)
 	f.Age = age
 	switch {
+	case f.Source == SourceStream && age > most:
+		r := reading{v: b.venues[book.Exchange], most: most}
+		return r.tooStale(book.OrderBook, now)
 	case !f.copied():
 	case !known || age > most:
 		r := reading{v: b.venues[book.Exchange], most: most}

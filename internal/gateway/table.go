@@ -24,6 +24,7 @@ type entry struct {
 	statistics slot[*market.Statistics]
 	figures    atomic.Pointer[market.Statistics] // the last ones
 	warn       warner
+	retired    atomic.Pointer[market.Levels] // the last levels of a stream that became a copy
 }
 
 // answered is what a call for a book brought once the store has seen it.

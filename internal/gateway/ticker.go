@@ -101,6 +101,13 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 	if market.KindOf(refused) == market.KindWithheld {
 		return TickerResult{Pair: p, Err: refused}
 	}
+	if r.e != nil {
+		if book := r.local(now); book != nil {
+			t := newTicker(book)
+			t.show(b.figures(v, r.e, SourceMemory, v.unheard(r.e), now))
+			return TickerResult{Pair: p, Ticker: t}
+		}
+	}
 	c, ok := b.cfg.Books.Book(v.ID, p)
 	switch {
 	case !ok:

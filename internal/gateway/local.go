@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// Local keeps books from the exchanges' streams. Neither method does I/O or waits.
+type Local interface {
+	// Book is the book that is kept of a pair, with its true clocks, and whether the exchange vouches for it at this moment.
+	// It is false where none is kept.
+	Book(exchange market.ExchangeID, pair market.Pair) (b *market.OrderBook, live, ok bool)
+	// Used notes that a caller asked for the book of a listing: what is asked for often is streamed.
+	Used(l *market.Listing)
+}
+
+// noLocal is a gateway without streams.
+type noLocal struct{}
+
+func (noLocal) Book(market.ExchangeID, market.Pair) (*market.OrderBook, bool, bool) {
+	return nil, false, false
+}
+func (noLocal) Used(*market.Listing) {}
+
+// local answers with the book of the stream while the exchange vouches for it. It is live by that, however long ago the
+// exchange last had reason to say so; the caller's bound still holds for its age.
+func (r *reading) local(now time.Time) *Book {
+	r.b.cfg.Local.Used(r.e.listing.Load())
+	c, live, ok := r.b.cfg.Local.Book(r.v.ID, r.pair)
+	if !ok {
+		return nil
+	}
+	if !live {
+		r.retire(c)
+		return nil
+	}
+	if age, known := c.Age(now); !known || age > r.most || !r.deepEnough(c) {
+		return nil
+	}
+	r.v.metrics.saved(QuestionBook)
+	return r.answer(c, SourceStream, market.KindNone, now)
+}
+
+// deepEnough tells whether a call would bring no more levels than the stream has: those that were asked for are there, or
+// the last call brought no more than these.
+func (r *reading) deepEnough(c *market.OrderBook) bool {
+	if c.Complete(r.depth) {
+		return true
+	}
+	last, ok := r.b.cfg.Books.Book(r.v.ID, r.pair)
+	return ok && last.Depth <= c.Depth && !last.Complete(r.depth)
+}
+
+// retire offers a book that its stream no longer vouches for to the store: from here on it is a last-known copy like any
+// other, with the age that it has.
+func (r *reading) retire(c *market.OrderBook) {
+	if r.e.retired.Swap(c.Levels) != c.Levels {
+		r.b.cfg.Books.Keep(c)
+	}
+}
