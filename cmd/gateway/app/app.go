@@ -142,6 +142,7 @@ func policies(conf config.Config) map[market.ExchangeID]resilience.Policy {
 				market.ClassMarketData: classPolicy(e.MarketData),
 				market.ClassReference:  classPolicy(e.Reference),
 				market.ClassAccount:    classPolicy(e.Account),
+				market.ClassStream:     classPolicy(e.Stream),
 			}}
 		}
 	}

@@ -20,6 +20,9 @@ func InForce(conf config.Config) config.Config {
 		e.MarketData = classInForce(e.MarketData, market.ClassMarketData)
 		e.Reference = classInForce(e.Reference, market.ClassReference)
 		e.Account = classInForce(e.Account, market.ClassAccount)
+		e.Stream = classInForce(e.Stream, market.ClassStream)
+		streams := e.Streaming()
+		e.Streams = &streams
 		conf.Exchanges[id] = e
 	}
 	return conf

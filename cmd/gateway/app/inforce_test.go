@@ -19,7 +19,7 @@ func TestInForce_leavesNoDefaultOpen(t *testing.T) {
 	if e.On() || e.BudgetShare != 0.7 || e.MarketData.Timeout != time.Second || e.MarketData.Deadline != 3*time.Second {
 		t.Errorf("okx is %+v", e)
 	}
-	for _, class := range []config.Class{e.MarketData, e.Reference, e.Account} {
+	for _, class := range []config.Class{e.MarketData, e.Reference, e.Account, e.Stream} {
 		for i, v := 0, reflect.ValueOf(class); i < v.NumField(); i++ {
 			if v.Field(i).IsZero() {
 				t.Errorf("%s has no default in %+v", v.Type().Field(i).Name, class)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"exchange-gateway/internal/market"
 )
 
 // nameRule is what an account may be called: it stands in URLs, logs and variables.
@@ -93,18 +95,36 @@ func (p *problems) redis(r Redis) {
 	}
 }
 
-func (p *problems) hosts(name string, hosts []string) {
+func (p *problems) hosts(name string, hosts []string) { p.urls(name, hosts, "https", "http") }
+
+// urls checks that hosts are base URLs of one of the schemes, the first of which is what to write.
+func (p *problems) urls(name string, hosts []string, schemes ...string) {
 	for i, h := range hosts {
 		u, err := url.Parse(h)
-		p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+		p.when(err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" || u.User != nil ||
 			strings.Trim(u.Path, "/") != "" || u.RawQuery != "",
-			name, "[%d] is not a base URL: write for example https://api.example.com", i)
+			name, "[%d] is not a base URL: write for example %s://api.example.com", i, schemes[0])
 	}
+}
+
+// maxWarm is how many pairs of one exchange may be kept warm. Each costs a share of the exchange's budget at the start
+// and 100 to 400 KB for as long as the gateway runs.
+const maxWarm = 300
+
+func (p *problems) warm(name string, e Exchange) {
+	for i, text := range e.Warm {
+		_, err := market.ParsePair(text)
+		p.when(err != nil, name, "[%d] is no pair: write for example BTC/USDT", i)
+	}
+	p.when(len(e.Warm) > maxWarm, name, "names %d pairs: at most %d can be kept warm", len(e.Warm), maxWarm)
+	p.when(len(e.Warm) > 0 && !e.Streaming(), name, "names pairs to stream, but streams are switched off")
 }
 
 func (p *problems) exchange(at string, e Exchange) {
 	p.hosts(at+"hosts", e.Hosts)
 	p.hosts(at+"account_hosts", e.AccountHosts)
+	p.urls(at+"stream_hosts", e.StreamHosts, "wss", "ws")
+	p.warm(at+"warm", e)
 	p.share(at+"budget_share", e.BudgetShare)
 	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
 		a := e.Accounts[name]
@@ -117,6 +137,7 @@ func (p *problems) exchange(at string, e Exchange) {
 	p.class(at+"market_data.", e.MarketData)
 	p.class(at+"reference.", e.Reference)
 	p.class(at+"account.", e.Account)
+	p.class(at+"stream.", e.Stream)
 }
 
 // class checks ranges; how the values fit together is checked where circuits are made.

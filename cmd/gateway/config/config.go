@@ -58,6 +58,9 @@ type Exchange struct {
 	Enabled      *bool              `yaml:"enabled,omitzero"`
 	Hosts        []string           `yaml:"hosts,omitzero"`         // base URLs for public reads, in order of preference
 	AccountHosts []string           `yaml:"account_hosts,omitzero"` // base URLs for signed reads
+	StreamHosts  []string           `yaml:"stream_hosts,omitzero"`  // base URLs of streams, wss://
+	Streams      *bool              `yaml:"streams,omitzero"`       // keep books from the exchange's streams
+	Warm         []string           `yaml:"warm,omitzero"`          // pairs that are streamed from the start, "BTC/USDT"
 	CAFile       string             `yaml:"ca_file,omitzero"`       // trusted beside the system's, for a venue of one's own
 	Region       string             `yaml:"region,omitzero"`
 	BudgetShare  float64            `yaml:"budget_share,omitzero"` // of each of the exchange's rate limits, 0.01 to 1
@@ -65,10 +68,14 @@ type Exchange struct {
 	MarketData   Class              `yaml:"market_data,omitzero"`
 	Reference    Class              `yaml:"reference,omitzero"`
 	Account      Class              `yaml:"account,omitzero"`
+	Stream       Class              `yaml:"stream,omitzero"`
 }
 
 // On tells whether the exchange is in use: it is unless it was switched off.
 func (e Exchange) On() bool { return e.Enabled == nil || *e.Enabled }
+
+// Streaming tells whether books are kept from the exchange's streams: they are unless that was switched off.
+func (e Exchange) Streaming() bool { return e.Streams == nil || *e.Streams }
 
 // Account is one credential. Each secret may instead be read from a file.
 type Account struct {

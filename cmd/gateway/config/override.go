@@ -98,7 +98,7 @@ func envPath(known []market.ExchangeID, name string) string {
 				}
 			}
 		}
-		for _, class := range []string{"market_data", "reference", "account"} {
+		for _, class := range []string{"market_data", "reference", "account", "stream"} {
 			if knob, ok := strings.CutPrefix(field, class+"_"); ok {
 				if path, ok := try("exchanges", string(id), class, knob); ok {
 					return path
