@@ -220,6 +220,9 @@ func (c *Cursor) Int() (int64, error) {
 	return n, nil
 }
 
+// Next is the first character of the value that comes next, and so tells what it is; 0 at the end. It reads nothing.
+func (c *Cursor) Next() byte { return c.peek() }
+
 // Null reads null if that is what comes next.
 func (c *Cursor) Null() bool {
 	if c.peek() == 'n' && bytes.HasPrefix(c.b[c.i:], []byte("null")) {
@@ -258,6 +261,16 @@ func (c *Cursor) skip(depth int) error {
 // and dropped. sizeHint is how many levels to expect.
 func (c *Cursor) Levels(sizeHint int) ([]market.Level, error) {
 	return c.side(sizeHint, c.level)
+}
+
+// AppendLevels is Levels into a slice that is used again: what it reads is appended to dst.
+func (c *Cursor) AppendLevels(dst []market.Level) ([]market.Level, error) {
+	start := len(dst)
+	err := c.Array(func(i int) error {
+		dst = append(dst, market.Level{})
+		return c.level(&dst[start+i])
+	})
+	return dst, err
 }
 
 // LevelObjects reads one side of a book whose levels are objects. The form {"price":"64073.00","size":"0.5884"}, written

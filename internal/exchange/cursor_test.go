@@ -36,6 +36,29 @@ func TestCursor_readsLevels(t *testing.T) {
 	f(`[["\u0031","2"]]`, "1 x 2")
 }
 
+// TestCursor_appendsLevels: a slice that is used again costs no allocation, and what stood before it stays.
+func TestCursor_appendsLevels(t *testing.T) {
+	text := []byte(`[["1.10","2"],[ "3", 4, []]]`)
+	c := exchange.NewCursor(text)
+	if c.Next() != '[' {
+		t.Errorf("next is %q", c.Next())
+	}
+	first := market.Level{Price: market.MustNumber("9"), Size: market.MustNumber("8")}
+	side, err := c.AppendLevels([]market.Level{first})
+	if err != nil || len(side) != 3 || side[0] != first || side[1].Price.String() != "1.10" || side[2].Size.String() != "4" {
+		t.Errorf("got %v, %v", side, err)
+	}
+	if c.Next() != 0 || c.End() != nil {
+		t.Errorf("not at the end")
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		c := exchange.NewCursor(text)
+		side, _ = c.AppendLevels(side[:0])
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestCursor_refuses(t *testing.T) {
 	for _, in := range []string{
 		``, `[`, `[[`, `[["1"`, `[["1"]]`, `[["1",]]`, `[["1","2"`, `[["1","2"]`, `[["1","2"],]`, `[["1" "2"]]`, `[["","2"]]`,
