@@ -48,7 +48,7 @@ var rules = map[string]rule{
 	"internal/cache":                 {ours: []string{"internal/market"}, outside: []string{redis, prometheus}},
 	"internal/cache/redistest":       {},
 	"internal/fleet":                 {ours: []string{"internal/market"}, outside: []string{redis}},
-	"internal/feed":                  {ours: []string{"internal/market"}},
+	"internal/feed":                  {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{decimal, prometheus}},
 	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/api/keys"}, outside: []string{chi, prometheus}},
 	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},
