@@ -121,6 +121,9 @@ const (
 type StreamEvent struct {
 	Kind   StreamEventKind
 	Symbol string
+	// Channel is which subscription of Symbol StreamAccepted, StreamRefused and StreamLost are about: without its StreamBest
+	// a book goes on.
+	Channel StreamChannel
 	// Bids and Asks are both sides of a snapshot in any order, the changed levels of an update with their absolute sizes
 	// (zero removes a level, known or not), or the best levels of StreamTop (an empty side has none).
 	Bids, Asks   []Level
