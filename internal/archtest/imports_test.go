@@ -33,6 +33,7 @@ const (
 	syncx      = "golang.org/x/sync"
 	kong       = "github.com/alecthomas/kong"
 	websocket  = "github.com/coder/websocket"
+	gobwas     = "github.com/gobwas/ws"
 )
 
 // rules is the house: who stands on whom. A package without a row fails, and so does a permission that nobody uses.
@@ -43,7 +44,7 @@ var rules = map[string]rule{
 	"internal/exchange/okx":          {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal}},
 	"internal/exchange/coinbase":     {ours: []string{"internal/market", "internal/exchange"}},
 	"internal/exchange/exchangetest": {ours: []string{"internal/market"}},
-	"internal/exchangesim":           {},
+	"internal/exchangesim":           {outside: []string{gobwas}},
 	"internal/resilience":            {ours: []string{"internal/market"}, outside: []string{breaker, prometheus}},
 	"internal/cache":                 {ours: []string{"internal/market"}, outside: []string{redis, prometheus}},
 	"internal/cache/redistest":       {},

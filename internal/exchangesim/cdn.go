@@ -62,7 +62,7 @@ func (cb *coinbase) cached(seconds int, serve func(*call) answer) func(*call) an
 		if cb.cdn.m == nil || len(cb.cdn.m) >= maxCached {
 			cb.cdn.m = map[string]cdnEntry{}
 		}
-		cb.cdn.m[key] = cdnEntry{answer{a.status, a.header.Clone(), a.body}, c.now}
+		cb.cdn.m[key] = cdnEntry{answer{status: a.status, header: a.header.Clone(), body: a.body}, c.now}
 		return a
 	}
 }

@@ -31,9 +31,21 @@ type Stats struct {
 	BySymbol     map[string]int `json:"by_symbol"` // known symbols only
 	ByStatus     map[int]int    `json:"by_status"`
 	ByFault      map[string]int `json:"by_fault"`
+	Streams      StreamStats    `json:"streams"`
 	DialTimes    []time.Time    `json:"dial_times,omitempty"` // the last 1,000
 	Log          []Request      `json:"log,omitempty"`        // the last 20,000, oldest first
 	LogDropped   int            `json:"log_dropped,omitempty"`
+}
+
+// StreamStats counts what happened on the streams of a venue. Handshakes, refused ones too, are requests of class "stream" and in the
+// log. Open and Subscriptions are how it stands now: a reset leaves them.
+type StreamStats struct {
+	Open          int            `json:"open"`
+	Opened        int            `json:"opened"`
+	In            int            `json:"in"`            // frames of clients, pings and pongs included
+	Out           int            `json:"out"`           // frames sent, pings and pongs included
+	Subscriptions int            `json:"subscriptions"` // in force
+	Subscribed    map[string]int `json:"subscribed"`    // how often a known symbol was subscribed
 }
 
 // counters is what Stats is copied from. All its maps have keys from closed sets.
@@ -46,7 +58,7 @@ type counters struct {
 func newStats() Stats {
 	return Stats{
 		ByPath: map[string]int{}, ByClass: map[string]int{}, ByCredential: map[string]int{}, BySymbol: map[string]int{},
-		ByStatus: map[int]int{}, ByFault: map[string]int{},
+		ByStatus: map[int]int{}, ByFault: map[string]int{}, Streams: StreamStats{Subscribed: map[string]int{}},
 	}
 }
 
@@ -99,6 +111,7 @@ func (k *counters) snapshot() Stats {
 	s.ByPath, s.ByClass, s.ByCredential = maps.Clone(s.ByPath), maps.Clone(s.ByClass), maps.Clone(s.ByCredential)
 	s.BySymbol, s.ByStatus, s.ByFault = maps.Clone(s.BySymbol), maps.Clone(s.ByStatus), maps.Clone(s.ByFault)
 	s.DialTimes = append([]time.Time(nil), s.DialTimes...)
+	s.Streams.Subscribed = maps.Clone(s.Streams.Subscribed)
 	log := k.log
 	if over := len(log) - maxLog; over > 0 {
 		log, s.LogDropped = log[over:], s.LogDropped+over
@@ -113,5 +126,37 @@ func (k *counters) snapshot() Stats {
 func (k *counters) reset() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	open, subscriptions := k.stats.Streams.Open, k.stats.Streams.Subscriptions
 	k.stats, k.log = newStats(), nil
+	k.stats.Streams.Open, k.stats.Streams.Subscriptions = open, subscriptions
+}
+
+// stream changes the counts of streams.
+func (k *counters) stream(f func(*StreamStats)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f(&k.stats.Streams)
+}
+
+func (k *counters) opened()   { k.stream(func(s *StreamStats) { s.Open++; s.Opened++ }) }
+func (k *counters) closed()   { k.stream(func(s *StreamStats) { s.Open-- }) }
+func (k *counters) received() { k.stream(func(s *StreamStats) { s.In++ }) }
+func (k *counters) sent()     { k.stream(func(s *StreamStats) { s.Out++ }) }
+
+func (k *counters) unsubscribed(n int) { k.stream(func(s *StreamStats) { s.Subscriptions -= n }) }
+
+func (k *counters) subscribed(symbol string, known bool) {
+	k.stream(func(s *StreamStats) {
+		s.Subscriptions++
+		if known {
+			s.Subscribed[symbol]++
+		}
+	})
+}
+
+// faulted counts a fault that met a stream or one of its messages.
+func (k *counters) faulted(kind FaultKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stats.ByFault[string(kind)]++
 }

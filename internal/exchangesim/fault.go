@@ -45,11 +45,33 @@ const (
 	FaultHalted   FaultKind = "halted"    // the listing shows no pair trading
 )
 
+// Faults of streams. They never meet a request. Those of the whole connection (silent, freeze, half_open, storm, cut) last until they
+// end; Count and Percent say how many connections they meet. The others meet single messages with market data, or subscriptions.
+// Nothing is lost by silent and freeze: what changed meanwhile is sent in one message afterwards.
+//
+// FaultCrossed also spoils updates of streams unless its Class says otherwise. A REST snapshot that is older than the stream is
+// FaultOlder with Class market_data.
+const (
+	FaultGap           FaultKind = "gap"                 // the message is not sent
+	FaultDuplicate     FaultKind = "duplicate"           // it is sent twice
+	FaultReorder       FaultKind = "reorder"             // it is sent after the next one of its symbol
+	FaultMalformed     FaultKind = "malformed"           // half of it is sent
+	FaultSilent        FaultKind = "silent"              // the connection stays open and sends nothing, not even pings and pongs
+	FaultFreeze        FaultKind = "freeze"              // Symbol (or all) sends nothing, not even keep-alives, while others go on
+	FaultHalfOpen      FaultKind = "half_open"           // streams open when it begins: nothing is read or written; reset when it ends
+	FaultStorm         FaultKind = "storm"               // every stream is reset now, and each new one Latency (default 1 s) after it was opened
+	FaultCut           FaultKind = "cut"                 // streams open when it begins get the venue's notice and are closed Latency later (default: as the venue does)
+	FaultRefuse        FaultKind = "refuse_subscription" // in the venue's own words
+	FaultResetSequence FaultKind = "reset_sequence"      // OKX, at once and once: the next message falls back to small sequences, as is legal; at most 31 per symbol
+	FaultLostReset     FaultKind = "lost_reset"          // the same, and the message that tells of it is lost
+)
+
 // Classes of endpoints, as counted and as faults are narrowed.
 const (
 	ClassMarketData = "market_data" // order books and quotes
 	ClassReference  = "reference"   // listings, statistics, time, status
 	ClassAccount    = "account"     // all that needs a key
+	ClassStream     = "stream"      // handshakes of streams, and all that happens on them
 	classOther      = "other"       // paths that the venue does not have
 )
 
@@ -102,19 +124,39 @@ func (f Fault) validate() error {
 		}
 	case FaultHang, FaultHangBody, FaultReset, FaultResetBody, FaultClose, FaultTruncate, FaultCutJSON, FaultWrongJSON, FaultEmpty,
 		FaultUnavailable, FaultMaintenance, FaultRateLimit, FaultBan, FaultGeoBlock, FaultDeadKey, FaultOlder, FaultCached,
-		FaultCrossed, FaultNegative, FaultZero, FaultOneSided, FaultNoLevels, FaultHalted:
+		FaultCrossed, FaultNegative, FaultZero, FaultOneSided, FaultNoLevels, FaultHalted, FaultGap, FaultDuplicate, FaultReorder,
+		FaultMalformed, FaultSilent, FaultFreeze, FaultHalfOpen, FaultStorm, FaultCut, FaultRefuse, FaultResetSequence, FaultLostReset:
 	default:
 		return fmt.Errorf("unknown fault kind %q", f.Kind)
 	}
 	switch f.Class {
-	case "", ClassMarketData, ClassReference, ClassAccount:
+	case "":
+	case ClassStream:
+		if !f.Kind.streamOnly() && !f.Kind.meetsHandshake() && f.Kind != FaultCrossed {
+			return fmt.Errorf("fault %s: it does nothing to streams", f.Kind)
+		}
+	case ClassMarketData, ClassReference, ClassAccount:
+		if f.Kind.streamOnly() {
+			return fmt.Errorf("fault %s: it does nothing outside streams, and class is %q", f.Kind, f.Class)
+		}
 	default:
 		return fmt.Errorf("fault %s: unknown class %q", f.Kind, f.Class)
+	}
+	if f.Kind.streamOnly() && f.Credential != "" {
+		return fmt.Errorf("fault %s: streams of market data have no credential", f.Kind)
 	}
 	if f.Percent < 0 || f.Percent > 100 || f.Count < 0 || f.For < 0 || f.Age < 0 || f.RetryAfter < 0 {
 		return fmt.Errorf("fault %s: percent must be within 0..100; count, for, age and retry_after must not be negative", f.Kind)
 	}
 	return nil
+}
+
+// validFor is validate with what only some venues do.
+func (v *Venue) validFor(f Fault) error {
+	if v.id != "okx" && (f.Kind == FaultResetSequence || f.Kind == FaultLostReset) {
+		return fmt.Errorf("fault %s: only OKX resets its sequences", f.Kind)
+	}
+	return f.validate()
 }
 
 // faultJSON is the wire form of a Fault: durations as text.

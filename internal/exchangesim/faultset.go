@@ -25,6 +25,25 @@ type faultSet struct {
 	mu     sync.Mutex
 	nextID int64
 	active []*activeFault
+	news   chan struct{} // closed at the next change, for the streams; nil while none waits
+}
+
+// watch gives a channel that is closed when a fault is added or removed. A fault that runs out is no news: it says when it ends.
+func (s *faultSet) watch() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.news == nil {
+		s.news = make(chan struct{})
+	}
+	return s.news
+}
+
+// changed wakes the streams. The caller holds the lock.
+func (s *faultSet) changed() {
+	if s.news != nil {
+		close(s.news)
+		s.news = nil
+	}
 }
 
 func (s *faultSet) add(f Fault, now time.Time) (int64, error) {
@@ -43,13 +62,14 @@ func (s *faultSet) add(f Fault, now time.Time) (int64, error) {
 		a.until = now.Add(f.For)
 	}
 	s.active = append(s.active, a)
+	s.changed()
 	return a.id, nil
 }
 
 // prune drops what has run out. The caller holds the lock.
 func (s *faultSet) prune(now time.Time) {
 	s.active = slices.DeleteFunc(s.active, func(a *activeFault) bool {
-		return !a.until.IsZero() && !now.Before(a.until) || a.Count > 0 && a.hits >= a.Count
+		return !a.until.IsZero() && !now.Before(a.until) || a.Count > 0 && a.hits >= a.Count && !a.Kind.whole()
 	})
 }
 
@@ -58,6 +78,7 @@ func (s *faultSet) remove(id int64) bool {
 	defer s.mu.Unlock()
 	n := len(s.active)
 	s.active = slices.DeleteFunc(s.active, func(a *activeFault) bool { return a.id == id })
+	s.changed()
 	return len(s.active) < n
 }
 
@@ -65,12 +86,14 @@ func (s *faultSet) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active = nil
+	s.changed()
 }
 
 // pick gives the faults that meet a request, and counts them as met. After one that ends the request no further one is met.
 func (s *faultSet) pick(c *call, now time.Time) []Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.seen = s.nextID
 	if len(s.active) == 0 {
 		return nil
 	}
@@ -92,7 +115,7 @@ func (s *faultSet) pick(c *call, now time.Time) []Fault {
 }
 
 func (a *activeFault) matches(c *call) bool {
-	if a.Kind == FaultDeadKey && !c.ep.private {
+	if a.Kind == FaultDeadKey && !c.ep.private || a.Kind.streamOnly() || c.ep.open != nil && !a.Kind.meetsHandshake() {
 		return false
 	}
 	return strings.HasPrefix(c.r.URL.Path, a.Path) &&
@@ -119,7 +142,7 @@ func (f Fault) ends() bool {
 		FaultEmpty, FaultUnavailable, FaultMaintenance, FaultRateLimit, FaultBan, FaultGeoBlock, FaultDeadKey:
 		return true
 	}
-	panic("exchangesim: unknown fault " + string(f.Kind)) // Inject refuses it
+	panic("exchangesim: no fault of requests: " + string(f.Kind)) // Inject refuses the unknown, matches those of streams
 }
 
 // ActiveFault is a fault in force, as listed.

@@ -2,6 +2,7 @@ package exchangesim
 
 import (
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -51,6 +52,12 @@ type pair struct {
 	salt      uint64 // of this book
 	trend     uint64 // of the price, shared by all pairs with this base, at all venues
 	recorded  bool
+
+	mu   sync.Mutex
+	eras []era // see reset
+	room int64 // sequences of an era
+	kept [2]keptBook
+	keep int // which of them is overwritten next
 }
 
 func newPair(in Instrument, seed uint64) (*pair, error) {

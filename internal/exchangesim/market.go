@@ -36,12 +36,6 @@ func (p *pair) timeOf(step int64) time.Time {
 	return time.UnixMilli(step * p.Every.Milliseconds()).UTC()
 }
 
-// seq is the venue's sequence of a step: rising, with gaps of 1 to 7.
-func (p *pair) seq(step int64) int64 { return step*4 + int64(mix(p.salt, uint64(step))%4) }
-
-// stepOf turns a sequence back into its step.
-func (p *pair) stepOf(seq int64) int64 { return seq / 4 }
-
 // mid is the price in ticks at t, before the spread: a sum of waves, never below 4 ticks.
 func (p *pair) mid(t time.Time) int64 {
 	ms := t.UnixMilli()

@@ -111,6 +111,9 @@ func (v *Venue) answer(c *call) answer {
 	if c.r.Method != http.MethodGet {
 		return v.dialect.wrongMethod(c)
 	}
+	if c.ep.open != nil {
+		return v.upgrade(c)
+	}
 	if a, ok := v.dialect.admit(c); !ok {
 		return a
 	}

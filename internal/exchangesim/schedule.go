@@ -89,7 +89,7 @@ func (s *Sim) events(sc Schedule) ([]event, error) {
 			return nil, fmt.Errorf("schedule: step %d: either a fault or a relay action is needed", i+1)
 		}
 		if st.Fault != nil {
-			if err := st.Fault.validate(); err != nil {
+			if err := s.Venue(st.Venue).validFor(*st.Fault); err != nil {
 				return nil, fmt.Errorf("schedule: step %d: %w", i+1, err)
 			}
 		} else if err := s.checkRelay(st.Venue, st.Relay); err != nil {

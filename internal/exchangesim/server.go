@@ -18,7 +18,7 @@ type Server struct {
 	scheme string
 	http   *http.Server
 	cancel context.CancelFunc
-	conns  sync.WaitGroup // connections in net/http's hands
+	conns  sync.WaitGroup // connections in net/http's hands, and requests
 	served chan struct{}
 	once   sync.Once
 	err    error
@@ -62,7 +62,7 @@ func (s *Sim) serve(ctx context.Context, ln net.Listener, h http.Handler, opt St
 	base, cancel := context.WithCancel(ctx)
 	srv.cancel = cancel
 	srv.http = &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Handler: srv.counted(h), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnState:   srv.track,
 	}
@@ -74,6 +74,15 @@ func (s *Sim) serve(ctx context.Context, ln net.Listener, h http.Handler, opt St
 	}()
 	context.AfterFunc(base, func() { _ = srv.http.Close() }) // Close gives the caller the error, if any
 	return srv, nil
+}
+
+// counted counts the requests too: that of a stream outlives its connection's time in net/http's hands.
+func (srv *Server) counted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		srv.conns.Add(1)
+		defer srv.conns.Done()
+		h.ServeHTTP(w, r)
+	})
 }
 
 // track counts the connections, so that Close can wait for all of them.

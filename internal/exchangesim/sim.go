@@ -155,4 +155,7 @@ func (s *Sim) Close() {
 		r.Close()
 	}
 	s.busy.Wait()
+	for _, v := range s.venues {
+		v.streams.close()
+	}
 }

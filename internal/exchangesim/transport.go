@@ -44,12 +44,24 @@ func (t *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, d.wait(req.Context(), t.v.done)
 	}
 	t.v.count.answered(d.entry, d.status)
+	body, err := t.body(req, d)
+	if err != nil {
+		return nil, err
+	}
 	return &http.Response{
 		Status: strconv.Itoa(d.status) + " " + http.StatusText(d.status), StatusCode: d.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: d.header, ContentLength: int64(len(d.body)), Request: req,
-		Body: newMemoryBody(req.Context(), t, d),
+		Body: body,
 	}, nil
+}
+
+// body is the body of an answer. That of a stream's handshake is the client's end of the stream, and can be written to.
+func (t *memoryTransport) body(req *http.Request, d delivery) (io.ReadCloser, error) {
+	if d.open == nil {
+		return newMemoryBody(req.Context(), t, d), nil
+	}
+	return t.v.pipeStream(req.URL.Path, d)
 }
 
 func (t *memoryTransport) take() (reused bool) {

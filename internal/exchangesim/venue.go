@@ -20,6 +20,7 @@ type Venue struct {
 	routes  []*endpoint
 	faults  faultSet
 	count   counters
+	streams streamSet
 	replay  *player
 	done    chan struct{} // closed by Sim.Close: hanging requests end
 
@@ -63,6 +64,11 @@ type endpoint struct {
 	group   string // which limiter it draws on
 	status  bool   // answers through maintenance and tells of it
 	serve   func(c *call) answer
+
+	// open makes this the endpoint of a stream: it starts the dialect's side once the handshake has succeeded. connect, if any, is
+	// the limit on handshakes; ok is false if its answer is the last word.
+	open    func(s *stream, c *call) speaker
+	connect func(c *call) (a answer, ok bool)
 }
 
 // call is one request on its way through a venue.
@@ -76,6 +82,7 @@ type call struct {
 	now   time.Time // the venue's own clock
 	key   *knownKey
 	fx    effects
+	seen  int64 // the newest fault that it could meet
 
 	symbol     string
 	credential string // name of the key that the request shows, unchecked
@@ -102,6 +109,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+	open   func(*stream) speaker // of a handshake that succeeded
 }
 
 // ID is binance, okx or coinbase.
@@ -112,9 +120,19 @@ func (v *Venue) Symbols() []string { return slices.Clone(v.symbols) }
 
 // Inject adds a fault and gives its number. It is refused if it could do nothing, or if 1,000 are active.
 func (v *Venue) Inject(f Fault) (int64, error) {
-	id, err := v.faults.add(f, time.Now())
+	now := time.Now()
+	err := v.validFor(f)
+	id := int64(0)
+	if err == nil {
+		id, err = v.faults.add(f, now)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", v.id, err)
+	}
+	if f.Kind == FaultResetSequence || f.Kind == FaultLostReset {
+		v.resetSequences(f.Symbol, f.Kind == FaultLostReset, now)
+		v.faults.remove(id) // it has done what it does
+		v.count.faulted(f.Kind)
 	}
 	return id, nil
 }

@@ -14,6 +14,11 @@ import (
 // HTTP/1.1, as those of [Sim.Start] and [Sim.StartPipe] are; elsewhere the request is aborted.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := v.prepare(r.Context(), r)
+	if d.open != nil {
+		v.count.answered(d.entry, d.status)
+		v.serveStream(w, r, d)
+		return
+	}
 	if d.sent >= 0 {
 		v.count.answered(d.entry, d.status)
 		d = compress(d, r)
