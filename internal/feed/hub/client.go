@@ -1,0 +1,188 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// Why a client was not subscribed. Errors of the feed are passed on as they are.
+var (
+	ErrSubscribed = errors.New("already subscribed")
+	ErrTooMany    = errors.New("too many subscriptions")
+)
+
+// Client is one downstream connection. Next belongs to one goroutine; the other methods may be called at any time.
+type Client struct {
+	hub  *Hub
+	wake chan struct{} // one signal is kept: there may be something to take
+
+	mu      sync.Mutex
+	subs    []*sub
+	queue   []*Frame  // in order; nil until something was queued
+	bytes   int       // of queue
+	due     []*sub    // behind, with something to tell
+	waiting time.Time // since when queue or due are not empty; zero when they are
+	closing error     // no more is queued; Next ends when what is queued was taken
+	end     error     // nothing is queued and Next ends
+
+	taken []*Frame    // what Next returned last; belongs to Next
+	idle  *time.Timer // belongs to Next
+}
+
+// NewClient makes a client without subscriptions. The caller closes it.
+func (h *Hub) NewClient() *Client {
+	c := &Client{hub: h, wake: make(chan struct{}, 1)}
+	h.mu.Lock()
+	h.clients[c] = struct{}{}
+	c.closing = h.closing
+	h.mu.Unlock()
+	h.metrics.clients.Inc()
+	return c
+}
+
+// Subscribe subscribes to a topic of the book of l. The first frame is a status, the second a snapshot if a book is held.
+// A client that names the version that it holds in after (Frame.ID, as in Last-Event-ID) gets no snapshot of that version.
+// Errors: ErrTopic, ErrSubscribed, ErrTooMany, ErrClosed, ErrClosing, ErrSlow, and those of the feed.
+func (c *Client) Subscribe(l market.Listing, t Topic, after string) error {
+	if err := t.check(l); err != nil {
+		return err
+	}
+	u := &sub{client: c, topic: t}
+	if err := c.reserve(u); err != nil {
+		return err
+	}
+	release, err := c.hub.source.Watch(l, t.upstream())
+	if err != nil {
+		c.drop(u)
+		return err
+	}
+	u.release = release
+	c.hub.join(u, l, after)
+	if err := c.settle(u); err != nil {
+		c.hub.leave(u)
+		release()
+		return err
+	}
+	return nil
+}
+
+// reserve makes room for a subscription.
+func (c *Client) reserve(u *sub) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.end != nil:
+		return c.end
+	case c.closing != nil:
+		return c.closing
+	case slices.ContainsFunc(c.subs, func(o *sub) bool { return o.topic == u.topic }):
+		return ErrSubscribed
+	case len(c.subs) >= c.hub.cfg.MaxTopics:
+		return fmt.Errorf("%w: at most %d on one connection", ErrTooMany, c.hub.cfg.MaxTopics)
+	}
+	c.subs = append(c.subs, u)
+	return nil
+}
+
+// begin notes the version at which a subscription begins. A client that holds it already needs no snapshot of it.
+func (c *Client) begin(u *sub, seq uint64, has bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u.last = seq
+	if !has {
+		u.last--
+	}
+}
+
+// settle ends a Subscribe, unless the client was closed meanwhile.
+func (c *Client) settle(u *sub) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.Is(c.end, ErrClosed) {
+		return c.end
+	}
+	u.joined = true
+	return nil
+}
+
+// drop takes a subscription away, with all that waits of it.
+func (c *Client) drop(u *sub) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.subs = slices.DeleteFunc(c.subs, func(o *sub) bool { return o == u })
+	c.due = slices.DeleteFunc(c.due, func(o *sub) bool { return o == u })
+	u.due = false
+	if u.stream != nil {
+		c.purge(u.stream)
+	}
+}
+
+// Unsubscribe ends a subscription and reports whether there was one. What waited of it is dropped; its last frame is a
+// status "unsubscribed".
+func (c *Client) Unsubscribe(t Topic) bool {
+	u := c.find(t)
+	if u == nil {
+		return false
+	}
+	now := time.Now()
+	u.book.mu.Lock()
+	f := u.stream.encodeStatus("unsubscribed", now)
+	u.book.mu.Unlock()
+	c.hub.leave(u)
+	c.drop(u)
+	u.release()
+	c.insist(f, now)
+	return true
+}
+
+// find takes the subscription to t for the caller alone to end.
+func (c *Client) find(t Topic) *sub {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, u := range c.subs {
+		if u.topic == t && u.joined {
+			u.joined = false
+			return u
+		}
+	}
+	return nil
+}
+
+// Tell queues a message of the caller's own behind what waits, such as the answer to a command. text is JSON.
+func (c *Client) Tell(text []byte) {
+	f := seal(text)
+	c.insist(&f, time.Now())
+}
+
+// Close ends all subscriptions. Next then returns ErrClosed.
+func (c *Client) Close() {
+	c.mu.Lock()
+	if errors.Is(c.end, ErrClosed) {
+		c.mu.Unlock()
+		return
+	}
+	c.finish(ErrClosed)
+	var joined []*sub
+	for _, u := range c.subs {
+		if u.joined {
+			u.joined = false
+			joined = append(joined, u)
+		}
+	}
+	c.subs = nil
+	c.mu.Unlock()
+	for _, u := range joined {
+		c.hub.leave(u)
+		u.release()
+	}
+	h := c.hub
+	h.mu.Lock()
+	delete(h.clients, c)
+	h.mu.Unlock()
+	h.metrics.clients.Dec()
+}
