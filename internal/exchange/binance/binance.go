@@ -1,5 +1,5 @@
-// Package binance speaks the REST dialect of Binance spot: order books, 24 hour statistics, the list of symbols, the
-// announced status of the platform, and the spot wallet of an account.
+// Package binance speaks the dialect of Binance spot: order books, 24 hour statistics, the list of symbols, the announced
+// status of the platform, and the spot wallet of an account by REST, and the changes of order books by streams.
 //
 // It sends what it is asked for, once, through the door of package exchange, and says what the answer means. It keeps no
 // answers, repeats no request, and counts for no circuit: the layers above do. It places no orders, and it knows nothing of
@@ -47,6 +47,8 @@ type Venue struct {
 	live   *accountAPI // of ordinary keys
 	demo   *accountAPI // of demo keys
 
+	streams *exchange.Hosts
+
 	limits atomic.Pointer[[]market.Limit] // as stated last by the exchange
 }
 
@@ -68,6 +70,10 @@ func New(c exchange.Config) (*Venue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("binance: account hosts: %w", err)
 	}
+	streams, err := exchange.StreamURLs(c.StreamHosts, streamHosts)
+	if err != nil {
+		return nil, fmt.Errorf("binance: stream hosts: %w", err)
+	}
 	if c.ID == "" {
 		c.ID = ID
 	}
@@ -76,7 +82,7 @@ func New(c exchange.Config) (*Venue, error) {
 	}
 	v := &Venue{
 		id: c.ID, client: exchange.NewClient(c), log: c.Log,
-		public: exchange.NewHosts(public),
+		public: exchange.NewHosts(public), streams: exchange.NewHosts(streams),
 	}
 	v.limits.Store(&documentedLimits)
 	v.live = v.newAccountAPI("account_hosts", account, public)

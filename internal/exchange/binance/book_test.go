@@ -78,6 +78,8 @@ func TestPlan(t *testing.T) {
 			same(t, "limit", l, market.Limit{ID: l.ID, Capacity: 300_000, Window: 5 * time.Minute})
 		case "sapi_ip_weight":
 			same(t, "limit", l, market.Limit{ID: l.ID, Capacity: 12_000, Window: time.Minute, Reported: true, Aligned: true})
+		case "stream_connects":
+			same(t, "limit", l, market.Limit{ID: l.ID, Capacity: 300, Window: 5 * time.Minute, Burst: 5})
 		default:
 			t.Errorf("limit %+v", l)
 		}

@@ -15,12 +15,13 @@ const (
 )
 
 // documentedLimits are exchangeInfo.rateLimits as of 2026-04-02 (weight 1,200 until August 2023, raw 61,000 until April
-// 2026), and the 12,000 a minute of each /sapi endpoint. The weight's window is taken to be a minute of the exchange's
+// 2026), the 12,000 a minute of each /sapi endpoint, and the documented bound on connections of streams. The weight's window is taken to be a minute of the exchange's
 // clock: its reported use drops to nothing at the full minute.
 var documentedLimits = []market.Limit{
 	{ID: limitWeight, Capacity: 6000, Window: time.Minute, Reported: true, Aligned: true},
 	{ID: limitRaw, Capacity: 300_000, Window: 5 * time.Minute},
 	{ID: limitSAPI, Capacity: 12_000, Window: time.Minute, Reported: true, Aligned: true},
+	{ID: limitConnects, Capacity: 300, Window: 5 * time.Minute, Burst: connectBurst},
 }
 
 // Limits are the rate limits that calls are charged to: as documented, until the list of symbols states others.
