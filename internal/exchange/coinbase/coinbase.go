@@ -1,5 +1,5 @@
-// Package coinbase speaks the REST dialects of Coinbase: Advanced Trade for everything public, and for balances the one
-// of Advanced Trade and Coinbase Exchange that the credential belongs to.
+// Package coinbase speaks the dialects of Coinbase: Advanced Trade, by REST and as streams, for everything public, and for
+// balances the one of Advanced Trade and Coinbase Exchange that the credential belongs to.
 //
 // The two are different systems with one matching engine: other hosts, other keys, other rate limits, other ledgers. The
 // package never falls back from one to the other. A balance from the wrong ledger would be wrong, not old; a book from
@@ -35,7 +35,10 @@ type Venue struct {
 	id     market.ExchangeID
 	client *exchange.Client
 	log    *slog.Logger
+	door   market.Door
 	public *exchange.Hosts // Advanced Trade, keyless
+	// streams of Advanced Trade, keyless
+	streams *exchange.Hosts
 
 	advanced *ledger
 	exchange *ledger
@@ -62,6 +65,10 @@ func New(cfg exchange.Config) (*Venue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("coinbase: hosts: %w", err)
 	}
+	streams, err := exchange.StreamURLs(cfg.StreamHosts, []string{streamHost})
+	if err != nil {
+		return nil, fmt.Errorf("coinbase: stream hosts: %w", err)
+	}
 	if len(cfg.AccountHosts) == 0 {
 		cfg.AccountHosts = cfg.Hosts
 	}
@@ -72,7 +79,10 @@ func New(cfg exchange.Config) (*Venue, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	v := &Venue{id: cfg.ID, client: exchange.NewClient(cfg), log: cfg.Log, public: exchange.NewHosts(public)}
+	v := &Venue{
+		id: cfg.ID, client: exchange.NewClient(cfg), log: cfg.Log, door: cfg.Door,
+		public: exchange.NewHosts(public), streams: exchange.NewHosts(streams),
+	}
 	v.advanced = v.newLedger(familyAdvanced, advanced)
 	switch {
 	case len(cfg.AccountHosts) > 0:

@@ -79,9 +79,9 @@ func (q question) limited() market.Scope {
 // restricted is what a 451 shuts. To a keyless request of Advanced Trade it is about our place on earth, and all that is
 // asked is refused. To a signed one it may as well be about the owner of the key, and the host that gave it serves books
 // to the same address: the account alone is shut, and a keyless request will tell whether it is more. Hosts of Exchange
-// serve us nothing but its accounts.
+// serve us nothing but its accounts, and the host of streams nothing but streams.
 func (q question) restricted() market.Scope {
-	if q.signed() || q.family == familyExchange {
+	if q.signed() || q.family != familyAdvanced {
 		return q.limited()
 	}
 	return market.Scope{Kind: market.ScopeExchange}

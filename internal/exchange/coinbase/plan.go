@@ -8,10 +8,12 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// The two systems, as they are named in circuits, gates and limits.
+// The systems, as they are named in circuits, gates and limits.
 const (
 	familyAdvanced = "advanced"
 	familyExchange = "exchange"
+	// familyStream are the streams of Advanced Trade, which have a host and limits of their own.
+	familyStream = "stream"
 )
 
 // Limits by name. A LimitID is a metric label: the private ones have the name of an account behind them, which comes
@@ -21,15 +23,21 @@ const (
 	limitAdvancedPrivate market.LimitID = "advanced_private"
 	limitExchangePublic  market.LimitID = "exchange_public"
 	limitExchangePrivate market.LimitID = "exchange_private"
+	limitStreamConnects  market.LimitID = "stream_connects"
+	limitStreamMessages  market.LimitID = "stream_messages"
 )
 
 // publicLimits: Exchange documents its own, with a burst (rate-limit page); of Advanced Trade 10 a second, and 30 for
 // private requests, are what its clients agree on, without a burst. No answer reports use: the x-ratelimit headers of
-// Advanced Trade do not say their unit of time, so they are not believed.
+// Advanced Trade do not say their unit of time, so they are not believed. Streams have 8 connects and 8 keyless messages a
+// second for all connections of an address (WebSocket rate-limit page; another page says 750 connects, the lower holds);
+// they are paced evenly, so that connections that were cut together come back one after the other.
 func publicLimits() []market.Limit {
 	return []market.Limit{
 		{ID: limitAdvancedPublic, Capacity: 10, Window: time.Second},
 		{ID: limitExchangePublic, Capacity: 10, Window: time.Second, Burst: 15},
+		{ID: limitStreamConnects, Capacity: 8, Window: time.Second, Burst: 1},
+		{ID: limitStreamMessages, Capacity: 8, Window: time.Second, Burst: 1},
 	}
 }
 

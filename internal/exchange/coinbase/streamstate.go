@@ -1,0 +1,379 @@
+package coinbase
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+const (
+	// answerWait is how long after our last message the newest ack counts as the answer to all of them.
+	answerWait = 3 * time.Second
+	// snapshotWait is how long after a subscription, or after the last snapshot of another book, a snapshot is waited for:
+	// those of 30 books may have 100 MB together.
+	snapshotWait = 10 * time.Second
+	// leftoverWait is how long after its end a subscription may still bring changes that were on their way.
+	leftoverWait = 5 * time.Second
+	// maxEnded bounds the ended subscriptions that are remembered for leftoverWait. Past it they are forgotten at once, and a
+	// late change costs one more resubscription.
+	maxEnded = 4 * booksPerStream
+	// maxRepeats is how many frames in a row may be repeats. Heartbeats come each second and twice at most
+	// (hummingbot/hummingbot#6458): more are a count that began anew, after which no gap could be seen.
+	maxRepeats = 64
+)
+
+var (
+	errGap         = errors.New("frames of the connection are missing")
+	errRestarted   = errors.New("the sequence of the connection began anew")
+	errNoSnapshot  = errors.New("no snapshot came")
+	errNoBase      = errors.New("changes of a book of which no snapshot came")
+	errDropped     = errors.New("the exchange no longer lists the subscription")
+	errNotListed   = errors.New("the exchange did not take the subscription")
+	errDistrusted  = errors.New("found wrong")
+	errNoSuchFrame = errors.New("a frame cannot be read")
+)
+
+// streamBook is a subscription of one book.
+type streamBook struct {
+	symbol   string
+	asked    bool      // else it ended, and its leftovers are let pass
+	since    time.Time // it was asked for, or ended
+	ended    time.Time // the subscription before this one ended, zero without one
+	loaded   bool      // its snapshot came, and every change since
+	lost     bool      // and nobody has started it anew
+	accepted bool      // an ack listed it
+	missing  bool      // the newest ack did not, although it was asked for
+	why      *market.Error
+	ack      int // the last that listed it
+}
+
+// streamState is the exchange's procedure for the books of one connection. It holds no book.
+//
+// One sequence counts all frames of the connection, acks and heartbeats included, so a frame that is missing leaves every
+// book in doubt, and only a new connection helps. What is wrong with one book is mended by ending and starting its
+// subscription.
+type streamState struct {
+	venue *Venue
+	frame frame
+	out   []market.StreamEvent
+	books map[string]*streamBook
+
+	started  bool
+	expected int64 // sequence of the next frame
+	repeats  int   // frames in a row that came before
+	over     bool  // nothing of this connection is believed any more
+
+	acks         int
+	unanswered   int       // messages of ours without an ack
+	uneven       bool      // more acks came than messages were sent, so that counting them tells nothing
+	lastSent     time.Time // message of ours
+	lastSnapshot time.Time
+	complained   bool // an error that concerned no book was logged
+}
+
+func newStreamState(v *Venue) *streamState {
+	return &streamState{venue: v, books: make(map[string]*streamBook)}
+}
+
+// ask notes new subscriptions and returns their symbols. ok is false if they do not fit: nothing is changed then.
+func (s *streamState) ask(subs []market.StreamSub, now time.Time) (symbols []string, ok bool) {
+	asked := 0
+	for _, b := range s.books {
+		if b.asked {
+			asked++
+		}
+	}
+	for _, sub := range subs {
+		symbol := sub.Listing.StreamSymbol()
+		if b := s.books[symbol]; (b == nil || !b.asked) && !slices.Contains(symbols, symbol) {
+			symbols = append(symbols, symbol)
+		}
+	}
+	if asked+len(symbols) > booksPerStream {
+		return nil, false
+	}
+	for _, symbol := range symbols {
+		b := &streamBook{symbol: symbol, asked: true, since: now}
+		if old := s.books[symbol]; old != nil {
+			b.ended = old.since
+		}
+		s.books[symbol] = b
+	}
+	return symbols, true
+}
+
+// forget takes back what could not be sent.
+func (s *streamState) forget(symbols []string) {
+	for _, symbol := range symbols {
+		delete(s.books, symbol)
+	}
+}
+
+// leave notes the end of subscriptions and returns their symbols.
+func (s *streamState) leave(subs []market.StreamSub, now time.Time) (symbols []string) {
+	for _, sub := range subs {
+		symbol := sub.Listing.StreamSymbol()
+		if sub.Channel != market.StreamBook || slices.Contains(symbols, symbol) {
+			continue
+		}
+		symbols = append(symbols, symbol)
+		s.books[symbol] = &streamBook{symbol: symbol, since: now}
+	}
+	if len(s.books) > maxEnded {
+		s.sweep(now.Add(leftoverWait))
+	}
+	return symbols
+}
+
+// sweep forgets subscriptions that ended long enough ago.
+func (s *streamState) sweep(now time.Time) {
+	for symbol, b := range s.books {
+		if !b.asked && now.Sub(b.since) >= leftoverWait {
+			delete(s.books, symbol)
+		}
+	}
+}
+
+// sending counts a message of ours, each of which is answered by an ack.
+func (s *streamState) sending(now time.Time) {
+	s.unanswered++
+	s.lastSent = now
+}
+
+func (s *streamState) notSent() { s.unanswered = max(s.unanswered-1, 0) }
+
+// decode tells what a message says.
+func (s *streamState) decode(raw []byte, at time.Time) []market.StreamEvent {
+	s.out = s.out[:0]
+	if s.over {
+		return nil
+	}
+	f := &s.frame
+	if err := f.read(raw); err != nil {
+		s.end(market.KindMalformed, fmt.Errorf("%w: %w", errNoSuchFrame, err))
+		return s.out
+	}
+	if f.numbered && !s.inOrder(f.sequence) {
+		return s.out
+	}
+	switch {
+	case string(f.kind) == "error":
+		s.complaint(string(f.message))
+	case string(f.channel) == channelData && !f.numbered:
+		s.end(market.KindMalformed, errNoSequence)
+	case string(f.channel) == channelData:
+		s.data(f, at)
+	case string(f.channel) == channelAcks && f.ack:
+		s.acked(f)
+	}
+	return s.out
+}
+
+// inOrder tells whether a frame is the next one. The first may have any number.
+func (s *streamState) inOrder(sequence int64) bool {
+	if !s.started {
+		s.started, s.expected = true, sequence
+	}
+	switch {
+	case sequence == s.expected:
+		s.expected++
+		s.repeats = 0
+		return true
+	case sequence > s.expected:
+		s.end(market.KindSuspect, fmt.Errorf("%w: %d came after %d", errGap, sequence, s.expected-1))
+	default:
+		if s.repeats++; s.repeats > maxRepeats {
+			s.end(market.KindSuspect, errRestarted)
+		}
+	}
+	return false
+}
+
+// data tells of snapshots and changes, in the order of the message.
+func (s *streamState) data(f *frame, at time.Time) {
+	for i := range f.events {
+		e := &f.events[i]
+		if len(e.product) == 0 {
+			s.end(market.KindMalformed, errNoProduct)
+			return
+		}
+		b := s.books[string(e.product)]
+		switch {
+		case b == nil || !b.asked: // of a subscription that ended
+		case e.wrong != nil:
+			s.lose(b, s.venue.streamError(market.KindMalformed, e.wrong))
+		case e.snapshot:
+			b.loaded, b.lost, b.missing, b.why = true, false, false, nil
+			s.lastSnapshot = at
+			s.tell(market.StreamSnapshot, b, f, e)
+		case b.loaded:
+			b.missing = false
+			s.tell(market.StreamUpdate, b, f, e)
+		case !b.ended.IsZero() && at.Sub(b.ended) < leftoverWait: // of the subscription before
+		default:
+			s.lose(b, s.venue.streamError(market.KindSuspect, errNoBase))
+		}
+	}
+}
+
+func (s *streamState) tell(k market.StreamEventKind, b *streamBook, f *frame, e *frameEvent) {
+	s.out = append(s.out, market.StreamEvent{
+		Kind: k, Symbol: b.symbol, ExchangeTime: f.at,
+		Bids: f.bids[e.bids.from:e.bids.to:e.bids.to], Asks: f.asks[e.asks.from:e.asks.to:e.asks.to],
+	})
+}
+
+// lose gives up one book, once, until a snapshot or another subscription begins it anew.
+func (s *streamState) lose(b *streamBook, e *market.Error) {
+	if b.lost {
+		return
+	}
+	b.loaded, b.lost, b.missing, b.why = false, true, false, nil
+	s.out = append(s.out, market.StreamEvent{Kind: market.StreamLost, Symbol: b.symbol, Remedy: market.RemedyResubscribe, Err: e})
+}
+
+// refuse forgets a book that the exchange does not stream.
+func (s *streamState) refuse(b *streamBook, e *market.Error) {
+	delete(s.books, b.symbol)
+	s.out = append(s.out, market.StreamEvent{Kind: market.StreamRefused, Symbol: b.symbol, Err: e})
+}
+
+// end gives up every book of the connection.
+func (s *streamState) end(k market.Kind, err error) {
+	s.over = true
+	s.out = append(s.out, market.StreamEvent{Kind: market.StreamLost, Remedy: market.RemedyReconnect, Err: s.venue.streamError(k, err)})
+}
+
+func (s *streamState) distrust(symbol string, why error) []market.StreamEvent {
+	s.out = s.out[:0]
+	if b := s.books[symbol]; b != nil && b.asked && !s.over {
+		err := errDistrusted
+		if why != nil {
+			err = fmt.Errorf("%w: %w", errDistrusted, why)
+		}
+		s.lose(b, s.venue.streamError(market.KindSuspect, err))
+	}
+	return s.out
+}
+
+// acked compares what the exchange lists with what was asked for. An ack tells the whole set, names no message, and comes
+// before or after the first snapshots. Only when all our messages are answered is a book that is not listed a refused one;
+// where that cannot be counted, time decides, in tick.
+func (s *streamState) acked(f *frame) {
+	s.acks++
+	for _, product := range f.listed {
+		if b := s.books[string(product)]; b != nil {
+			b.ack = s.acks
+		}
+	}
+	for _, b := range s.books {
+		switch listed := b.ack == s.acks; {
+		case !b.asked || b.lost:
+		case !listed && b.why != nil:
+			s.refuse(b, b.why)
+		case !listed:
+			b.missing = true
+		default:
+			b.missing, b.why = false, nil
+			if !b.accepted {
+				b.accepted = true
+				s.out = append(s.out, market.StreamEvent{Kind: market.StreamAccepted, Symbol: b.symbol})
+			}
+		}
+	}
+	if s.unanswered == 0 {
+		s.uneven = true
+	}
+	s.unanswered = max(s.unanswered-1, 0)
+	if s.unanswered == 0 && !s.uneven {
+		s.settle()
+	}
+	s.sort()
+}
+
+// settle judges the books that the newest ack does not list, all acks being there.
+func (s *streamState) settle() {
+	for _, b := range s.books {
+		switch {
+		case !b.asked || b.lost:
+		case b.missing && b.loaded:
+			s.lose(b, s.venue.streamError(market.KindUnavailable, errDropped))
+		case b.why != nil:
+			s.refuse(b, b.why)
+		case b.missing:
+			s.refuse(b, s.venue.streamError(market.KindUnknownSymbol, errNotListed))
+		}
+	}
+}
+
+// tick notices acks and snapshots that did not come.
+func (s *streamState) tick(now time.Time) []market.StreamEvent {
+	s.out = s.out[:0]
+	if s.over {
+		return nil
+	}
+	if !s.lastSent.IsZero() && now.Sub(s.lastSent) >= answerWait {
+		s.unanswered = 0
+		s.settle()
+	}
+	for _, b := range s.books {
+		if b.asked && !b.loaded && now.Sub(b.since) >= snapshotWait && now.Sub(s.lastSnapshot) >= snapshotWait {
+			s.lose(b, s.venue.streamError(market.KindTimeout, errNoSnapshot))
+		}
+	}
+	s.sweep(now)
+	s.sort()
+	return s.out
+}
+
+// sort makes events that were found by walking a map come in one order.
+func (s *streamState) sort() {
+	slices.SortStableFunc(s.out, func(a, b market.StreamEvent) int { return strings.Compare(a.Symbol, b.Symbol) })
+}
+
+// complaint reads an error, which names no message of ours: it is about the books of which nothing has come yet. None of
+// them says that the exchange is in trouble.
+func (s *streamState) complaint(text string) {
+	said := strings.ToLower(text)
+	e := s.venue.streamError(market.KindInvalid, errors.New(quote(text)))
+	e.OurFault = true
+	// A part of the books may have been taken in spite of the error: an ack tells, or else time.
+	act := func(b *streamBook) { b.why = e }
+	switch {
+	case strings.Contains(said, "too many"):
+		e.Kind, e.OurFault = market.KindRateLimited, false
+	case strings.Contains(said, "rate limit"):
+		e.Kind, e.OurFault = market.KindRateLimited, false
+		e.RetryAfter, e.Refusal = limitFirst, streamRefusal()
+		act = func(b *streamBook) { s.lose(b, e) }
+	case strings.Contains(said, "authentication"):
+		// A bad token, of which we send none, or a channel that is not known: no book fares better.
+		e.Kind, e.OurFault = market.KindAuth, false
+		act = func(b *streamBook) { s.refuse(b, e) }
+	}
+	concerned := false
+	for _, b := range s.books {
+		if b.asked && !b.loaded && !b.accepted && !b.lost {
+			concerned = true
+			act(b)
+		}
+	}
+	if !concerned && !s.complained {
+		s.complained = true
+		s.venue.log.Warn("the exchange sent an error that concerns no book of the stream",
+			slog.String("exchange", string(s.venue.id)), slog.Any("err", e))
+	}
+	s.sort()
+}
+
+// streamRefusal shuts the streams for a while: connects and subscriptions, for which the exchange counts our address.
+func streamRefusal() *market.Refusal {
+	return &market.Refusal{
+		Scope: market.Scope{Kind: market.ScopePublic, Name: familyStream}, Clamp: retryAfterClamp, First: limitFirst, Max: limitMax,
+	}
+}
