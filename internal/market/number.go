@@ -68,6 +68,10 @@ func NumberOf(d decimal.Decimal) Number {
 	return Number{big: &bigNumber{text: plain(d), value: d}}
 }
 
+// Parts gives n as coef x 10^exp, for who keeps many numbers compactly; NewNumber reverses it. It is false for a number
+// with too many digits for that.
+func (n Number) Parts() (coef int64, exp int16, ok bool) { return n.coef, n.exp, n.big == nil }
+
 func scanNumber[T string | []byte](s T) (Number, bool) {
 	if len(s) == 0 || len(s) > maxNumberText {
 		return Number{}, false
