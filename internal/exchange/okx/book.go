@@ -129,7 +129,7 @@ func (w *wireBook) scan(c *exchange.Cursor, size int) error {
 			w.hasAsks = true
 			w.asks, err = c.Levels(size)
 		case "ts":
-			err = w.scanTime(c)
+			w.at, err = readTime(c)
 		case "seqId":
 			err = w.scanSequence(c)
 		default:
@@ -139,17 +139,16 @@ func (w *wireBook) scan(c *exchange.Cursor, size int) error {
 	})
 }
 
-func (w *wireBook) scanTime(c *exchange.Cursor) error {
+func readTime(c *exchange.Cursor) (time.Time, error) {
 	ms, err := c.Int()
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
 	at, ok := fromMillis(ms)
 	if !ok {
-		return errTime
+		return time.Time{}, errTime
 	}
-	w.at = at
-	return nil
+	return at, nil
 }
 
 // scanSequence reads the sequence, which needs all 64 bits: values beyond 2^53 are on record. 0 is the smallest after a

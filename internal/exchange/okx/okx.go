@@ -1,7 +1,7 @@
-// Package okx speaks OKX's v5 REST dialect: spot order books, 24 h statistics, instruments, announcements, and the
-// balances of the trading and the funding account.
+// Package okx speaks OKX's v5 dialect. By REST: spot order books, 24 h statistics, instruments, announcements, and the
+// balances of the trading and the funding account. By WebSocket: books, and the best bid and ask, as they change.
 //
-// It sends GET requests only and talks to one region only: a key of one region is unknown in every other, so it never
+// It sends GET requests and public subscriptions only and talks to one region only: a key of one region is unknown in every other, so it never
 // falls back across regions. It retries nothing, caches nothing, follows no redirect and places no orders.
 package okx
 
@@ -31,6 +31,7 @@ type Venue struct {
 	clock  *exchange.Clock
 	public *exchange.Hosts
 	signed *exchange.Hosts
+	stream *exchange.Hosts
 
 	mu       sync.Mutex
 	accounts []*Account // in the order of their making, one per name, at most maxAccounts
@@ -39,6 +40,7 @@ type Venue struct {
 var (
 	_ market.Venue        = (*Venue)(nil)
 	_ market.VenueAccount = (*Account)(nil)
+	_ market.Streamer     = (*Venue)(nil)
 )
 
 // New makes the adapter. It does no I/O. An unknown region, hosts of two regions, or a host that is no URL is an error
@@ -60,6 +62,7 @@ func New(c exchange.Config) (*Venue, error) {
 	v := &Venue{
 		id: c.ID, region: place.region, client: exchange.NewClient(c), log: c.Log,
 		public: exchange.NewHosts(place.hosts), signed: exchange.NewHosts(place.accountHosts),
+		stream: exchange.NewHosts(place.streamHosts),
 	}
 	v.clock = exchange.NewClock(v.time)
 	return v, nil

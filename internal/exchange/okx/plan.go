@@ -27,6 +27,7 @@ const (
 	limitStatus      market.LimitID = "status"
 	limitTrading     market.LimitID = "balance" // with "/" and the account's name behind it
 	limitFunding     market.LimitID = "funding" // likewise
+	limitConnects    market.LimitID = "stream_connects"
 )
 
 // pace is the window of most limits; that of the status endpoint is longer.
@@ -44,6 +45,7 @@ func publicLimits() []market.Limit {
 		{ID: limitInstruments, Capacity: 20, Window: pace, Burst: 1},
 		{ID: limitTime, Capacity: 10, Window: pace, Burst: 1},
 		{ID: limitStatus, Capacity: 1, Window: statusPace, Burst: 1},
+		{ID: limitConnects, Capacity: 3, Window: time.Second, Burst: 1}, // per address
 	}
 }
 

@@ -38,14 +38,25 @@ func hostOf(region string) (string, bool) {
 	return "", false
 }
 
+// streamHostOf is the host of a region's streams; the documents name port 8443.
+func streamHostOf(region string) string {
+	switch region {
+	case regionEEA:
+		return "https://wseea.okx.com:8443"
+	case regionUS:
+		return "https://wsus.okx.com:8443"
+	}
+	return "https://ws.okx.com:8443"
+}
+
 // regionOf tells which region one of OKX's own hosts belongs to; any other host, a proxy or a simulator, belongs to none.
 func regionOf(hostname string) string {
 	switch strings.ToLower(hostname) {
-	case "openapi.okx.com", "www.okx.com", "okx.com":
+	case "openapi.okx.com", "www.okx.com", "okx.com", "ws.okx.com":
 		return regionGlobal
-	case "eea.okx.com", "my.okx.com":
+	case "eea.okx.com", "my.okx.com", "wseea.okx.com":
 		return regionEEA
-	case "us.okx.com", "app.okx.com":
+	case "us.okx.com", "app.okx.com", "wsus.okx.com":
 		return regionUS
 	}
 	return ""
@@ -56,6 +67,7 @@ type place struct {
 	region       string
 	hosts        []string
 	accountHosts []string
+	streamHosts  []string // as http or https, see exchange.StreamURLs
 }
 
 // placeOf settles region and hosts, and refuses what could send a request to a region that was not meant.
@@ -67,6 +79,16 @@ func placeOf(c exchange.Config) (place, error) {
 	}
 	if p.accountHosts, err = p.adopt(c.AccountHosts); err != nil {
 		return place{}, err
+	}
+	if len(c.StreamHosts) > 0 {
+		// Instruments differ by region: a stream of another one would show another market's books.
+		streams, err := exchange.StreamURLs(c.StreamHosts, []string{"wss://ws.okx.com:8443"})
+		if err != nil {
+			return place{}, err
+		}
+		if p.streamHosts, err = p.adopt(streams); err != nil {
+			return place{}, err
+		}
 	}
 	if p.region == "" {
 		p.region = regionGlobal
@@ -80,6 +102,9 @@ func placeOf(c exchange.Config) (place, error) {
 	}
 	if len(p.accountHosts) == 0 {
 		p.accountHosts = p.hosts
+	}
+	if len(p.streamHosts) == 0 {
+		p.streamHosts = []string{streamHostOf(p.region)}
 	}
 	return p, nil
 }
