@@ -20,6 +20,7 @@ type binance struct {
 	raw    minuteCount // RAW_REQUESTS per 5 minutes
 	sapi   minuteCount
 	ban    ipBan
+	dials  rolling // handshakes of streams per 5 minutes
 }
 
 // Limits of exchangeInfo.rateLimits in 2026; the sapi counter is separate (ccxt#8752).
@@ -27,12 +28,14 @@ const (
 	binanceWeightLimit = 6000
 	binanceRawLimit    = 300_000
 	binanceSapiLimit   = 12_000
+	binanceDialLimit   = 300 // per 5 min (web-socket-streams.md); the pace within them is free
 )
 
 func newBinance(v *Venue, unlimited bool) *binance {
 	return &binance{
 		v: v, unlimited: unlimited,
 		weight: minuteCount{window: time.Minute}, raw: minuteCount{window: 5 * time.Minute}, sapi: minuteCount{window: time.Minute},
+		dials: rolling{limit: binanceDialLimit, burst: binanceDialLimit, per: 5 * time.Minute},
 	}
 }
 
@@ -59,6 +62,9 @@ func (b *binance) endpoints() []*endpoint {
 			path: "/api/v3/account", class: ClassAccount, private: true, weight: func(url.Values) int { return 20 },
 			params: []string{"omitZeroBalances", "recvWindow", "timestamp", "signature"}, serve: b.account,
 		},
+		{path: "/ws", class: ClassStream, open: b.openStream, connect: b.connect},
+		{path: "/ws/{}", class: ClassStream, open: b.openStream, connect: b.connect},
+		{path: "/stream", class: ClassStream, open: b.openStream, connect: b.connect},
 		{path: "/sapi/v1/system/status", class: ClassReference, status: true, group: "sapi", weight: one, serve: b.systemStatus},
 	}
 }

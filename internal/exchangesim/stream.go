@@ -17,6 +17,7 @@ const maxStreams = 1000
 // It is made by the open function of an [endpoint] when the handshake has succeeded; there it may set timers, follow pairs and send.
 type speaker interface {
 	// heard tells of every frame that came, pings and pongs included, before text: here the venue counts.
+	// heard tells of every frame that came, pings and pongs included, before text: here the venue counts.
 	heard(op ws.OpCode)
 	// text takes one message of the client's.
 	text(msg []byte)
@@ -48,8 +49,9 @@ type stream struct {
 	held     map[string][]byte   // messages that wait for the next one of their symbol, see FaultReorder
 	subs     map[string]struct{} // names of the subscriptions in force, for the counters
 	over     bool
-	lost     bool  // the messages sent now tell of a reset that is to be lost
-	retiring int64 // the fault that announced the end
+	lost     bool   // the messages sent now tell of a reset that is to be lost
+	payload  []byte // of the frame that the dialect is told of
+	retiring int64  // the fault that announced the end
 	lastIn   time.Time
 	lastOut  time.Time
 }
@@ -157,6 +159,7 @@ func (s *stream) take(m incoming) {
 		s.close(m.refuse, "")
 		return
 	}
+	s.payload = m.payload
 	s.speaker.heard(m.op)
 	if s.over {
 		return
