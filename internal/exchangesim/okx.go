@@ -30,9 +30,15 @@ var okxLimits = map[string]struct {
 	"/api/v5/asset/balances":     {6, time.Second},
 }
 
+// okxConnectKey is the key of the limiter of streams' handshakes.
+const okxConnectKey = "connect"
+
 func newOKX(v *Venue, cfg Config) *okx {
 	o := &okx{v: v, cfg: cfg}
 	o.limits.fresh = func(key string) *rolling {
+		if key == okxConnectKey {
+			return &rolling{limit: okxConnects, burst: okxConnects, per: time.Second}
+		}
 		path, _, _ := strings.Cut(key, " ")
 		l := okxLimits[path]
 		return &rolling{limit: l.n, per: l.per, burst: min(l.n, max(2, l.n/8))}
@@ -41,7 +47,7 @@ func newOKX(v *Venue, cfg Config) *okx {
 }
 
 func (o *okx) endpoints() []*endpoint {
-	return []*endpoint{
+	return append([]*endpoint{
 		{path: "/api/v5/market/books", class: ClassMarketData, symbol: "instId", serve: o.books},
 		{path: "/api/v5/market/books-full", class: ClassMarketData, symbol: "instId", serve: o.booksFull},
 		{path: "/api/v5/market/ticker", class: ClassReference, symbol: "instId", serve: o.ticker},
@@ -51,7 +57,7 @@ func (o *okx) endpoints() []*endpoint {
 		{path: "/api/v5/system/status", class: ClassReference, status: true, serve: o.systemStatus},
 		{path: "/api/v5/account/balance", class: ClassAccount, private: true, serve: o.balance},
 		{path: "/api/v5/asset/balances", class: ClassAccount, private: true, serve: o.funding},
-	}
+	}, o.streams()...)
 }
 
 // admit checks the key of private calls, then the endpoint's limit. Keys on public calls are ignored.
