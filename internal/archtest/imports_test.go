@@ -50,6 +50,7 @@ var rules = map[string]rule{
 	"internal/cache/redistest":       {},
 	"internal/fleet":                 {ours: []string{"internal/market"}, outside: []string{redis}},
 	"internal/feed":                  {ours: []string{"internal/market"}, outside: []string{prometheus}},
+	"internal/feed/localbook":        {ours: []string{"internal/market"}},
 	"internal/feed/hub":              {ours: []string{"internal/market", "internal/feed"}, outside: []string{decimal, prometheus}},
 	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{decimal, prometheus}},
 	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/api/keys"}, outside: []string{chi, prometheus}},
