@@ -69,26 +69,28 @@ func text(side []market.Level) string {
 	return b.String()
 }
 
-func contents(b *localbook.Book) (bids, asks string) {
-	return text(b.Bids(nil, localbook.MaxLevels)), text(b.Asks(nil, localbook.MaxLevels))
+// same compares prices by value and sizes as they are spelled.
+func same(a, b []market.Level) bool {
+	return slices.EqualFunc(a, b, func(a, b market.Level) bool {
+		return a.Price.Equal(b.Price) && (a.Size == b.Size || a.Size.String() == b.Size.String())
+	})
 }
 
 func mustShow(t *testing.T, b *localbook.Book, m *model, where string) {
 	t.Helper()
-	bids, asks := contents(b)
-	if want := text(m.bids); bids != want {
-		t.Fatalf("%s: bids\n%s\nwant\n%s", where, bids, want)
+	bids, asks := b.Bids(nil, localbook.MaxLevels), b.Asks(nil, localbook.MaxLevels)
+	if !same(bids, m.bids) {
+		t.Fatalf("%s: bids\n%s\nwant\n%s", where, text(bids), text(m.bids))
 	}
-	if want := text(m.asks); asks != want {
-		t.Fatalf("%s: asks\n%s\nwant\n%s", where, asks, want)
+	if !same(asks, m.asks) {
+		t.Fatalf("%s: asks\n%s\nwant\n%s", where, text(asks), text(m.asks))
 	}
-	nb, na := b.Len()
-	if nb != len(m.bids) || na != len(m.asks) {
+	if nb, na := b.Len(); nb != len(m.bids) || na != len(m.asks) {
 		t.Fatalf("%s: %d and %d levels, want %d and %d", where, nb, na, len(m.bids), len(m.asks))
 	}
 }
 
-// market of random levels: prices around a middle in ticks, now and then spelled otherwise, far off, or too long to fit.
+// source makes random levels: prices around a middle in ticks, now and then spelled otherwise, far off, or too long to fit.
 type source struct {
 	*rand.Rand
 	middle, ticks int64
@@ -192,13 +194,15 @@ func TestBook_isWhatASimpleListWouldBe(t *testing.T) {
 				reverted++
 			}
 			mustShow(t, b, m, where)
-			mustBeTrue(t, b, m, where)
+			if i%10 == 0 {
+				mustBeTrue(t, b, m, where)
+			}
 		}
 		if refused == 0 || refused > 200 || reverted == 0 {
 			t.Errorf("seed %d: %d refused, %d reverted of 300", seed, refused, reverted)
 		}
 	}
-	for seed := range uint64(20) {
+	for seed := range uint64(6) {
 		f(seed, 0, 0)
 		f(seed, 20, 0)
 		f(seed, 2, 0)
@@ -227,7 +231,7 @@ func mustBeTrue(t *testing.T, b *localbook.Book, m *model, where string) {
 	if hasBid != (len(m.bids) > 0) || hasAsk != (len(m.asks) > 0) {
 		t.Fatalf("%s: best %t %t", where, hasBid, hasAsk)
 	}
-	if hasBid && text([]market.Level{bid}) != text(m.bids[:1]) || hasAsk && text([]market.Level{ask}) != text(m.asks[:1]) {
+	if hasBid && !same([]market.Level{bid}, m.bids[:1]) || hasAsk && !same([]market.Level{ask}, m.asks[:1]) {
 		t.Fatalf("%s: best %v %v", where, bid, ask)
 	}
 	for _, most := range []int{0, 1, 5, 10, 25, 1000} {
@@ -243,7 +247,7 @@ func mustBeTrue(t *testing.T, b *localbook.Book, m *model, where string) {
 			if got := copied.Complete(n); got && !complete || want && !got {
 				t.Fatalf("%s: copy of %d with depth %d: complete to %d is %t, book %t", where, most, depth, n, got, complete)
 			}
-			if copied.Complete(n) && (text(first(levels.Bids(), n)) != text(first(m.bids, n)) || text(first(levels.Asks(), n)) != text(first(m.asks, n))) {
+			if copied.Complete(n) && (!same(first(levels.Bids(), n), first(m.bids, n)) || !same(first(levels.Asks(), n), first(m.asks, n))) {
 				t.Fatalf("%s: copy of %d is not the best %d", where, most, n)
 			}
 		}
