@@ -172,7 +172,7 @@ func TestAccount_isOnePerName(t *testing.T) {
 	for _, l := range v.Limits() {
 		limits[l.ID] = l
 	}
-	if len(limits) != 5+2*2 || len(v.Limits()) != len(limits) {
+	if len(limits) != 6+2*2 || len(v.Limits()) != len(limits) {
 		t.Errorf("limits are %v", v.Limits())
 	}
 	for _, w := range v.Wallets() {
@@ -196,7 +196,7 @@ func TestLimits_areTheDocumentedOnes(t *testing.T) {
 	v, _ := newVenue(t, fixtures())
 	newAccount(t, v, "main", false)
 	want := map[market.LimitID]string{
-		"books": "40/2s", "ticker": "20/2s", "instruments": "20/2s", "time": "10/2s", "status": "1/5s", "balance/main": "10/2s",
+		"books": "40/2s", "ticker": "20/2s", "instruments": "20/2s", "time": "10/2s", "status": "1/5s", "stream_connects": "3/1s", "balance/main": "10/2s",
 		"funding/main": "6/1s",
 	}
 	for _, l := range v.Limits() {
@@ -233,5 +233,7 @@ func TestPlan_scopes(t *testing.T) {
 	f(v.Plan(market.OpTime, market.Listing{}, 0), market.Scope{Kind: market.ScopeEndpoint, Name: "time"})
 	f(v.Plan(market.OpStatus, market.Listing{}, 0), market.Scope{Kind: market.ScopeEndpoint, Name: "status"})
 	f(v.Plan(market.OpBalances, market.Listing{}, 0))
+	f(v.StreamPlan(market.StreamConnect, 29), market.Scope{Kind: market.ScopeEndpoint, Name: "stream_connects"})
+	f(v.StreamPlan(market.StreamSubscribe, 29))
 	f(newAccount(t, v, "main", false).Plan(market.WalletFunding), market.Scope{Kind: market.ScopeAccount, Name: "main"})
 }

@@ -14,13 +14,18 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// replayed are the recorded payloads that a test of this file plays.
+// replayed are the recorded payloads that a test plays.
 var replayed = []string{
 	"derived_rest_books_btc-usdt_sz400.json", "derived_rest_books_btc-usdt_sz5.json", "errors_rest.json",
 	"rest_account_balance_2025-04.json", "rest_account_balance_doc.json", "rest_account_balance_empty_2024-12.json",
 	"rest_asset_balances_2025.json", "rest_asset_balances_empty.json", "rest_books_2022-06.jsonl", "rest_books_doc_seqid.json",
 	"rest_instruments_spot_2022-05_trimmed.json", "rest_instruments_spot_2026-04_trimmed.json", "rest_status_doc.json",
 	"rest_status_empty.json", "rest_time.json",
+	// By stream_recorded_test.go:
+	"derived_ws_books_btc-usdt_2026wire.expected.jsonl", "derived_ws_books_btc-usdt_2026wire.final.json",
+	"derived_ws_books_btc-usdt_2026wire.jsonl", "ws_bbo_books5_tickers_2022.jsonl", "ws_books_near-usdt_2025-12.jsonl",
+	"ws_btc-usdt_2022-05.expected.jsonl", "ws_btc-usdt_2022-05.final.json", "ws_btc-usdt_2022-05.jsonl",
+	"ws_control_events.jsonl", "ws_market_btc-usdt_2026-08.jsonl", "ws_misc_2025-12.jsonl",
 }
 
 // notCalled are the recordings of endpoints that we do not call, and why.
@@ -28,18 +33,7 @@ var notCalled = map[string]string{
 	"README.md":                "describes the others",
 	"rest_books_full_doc.json": "books-full has no sequence, is refreshed once a second and allows a quarter of the calls: books is asked instead",
 	"rest_tickers_doc.json":    "the list of tickers: statistics are asked for one pair, with ticker; its rows are of contracts",
-	"derived_ws_books_btc-usdt_2026wire.expected.jsonl": "a stream",
-	"derived_ws_books_btc-usdt_2026wire.final.json":     "a stream",
-	"derived_ws_books_btc-usdt_2026wire.jsonl":          "a stream",
-	"ws_account_empty_2026-03.json":                     "a stream",
-	"ws_bbo_books5_tickers_2022.jsonl":                  "a stream",
-	"ws_books_near-usdt_2025-12.jsonl":                  "a stream",
-	"ws_btc-usdt_2022-05.expected.jsonl":                "a stream",
-	"ws_btc-usdt_2022-05.final.json":                    "a stream",
-	"ws_btc-usdt_2022-05.jsonl":                         "a stream",
-	"ws_control_events.jsonl":                           "a stream",
-	"ws_market_btc-usdt_2026-08.jsonl":                  "a stream",
-	"ws_misc_2025-12.jsonl":                             "a stream",
+	"ws_account_empty_2026-03.json":                     "the account channel: balances are never streamed",
 }
 
 func TestRecorded_allAreKnown(t *testing.T) {

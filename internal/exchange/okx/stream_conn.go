@@ -88,10 +88,10 @@ func (s *stream) Tick(now time.Time) []market.StreamEvent {
 }
 
 var (
-	errTooManySubs  = errors.New("more subscriptions than one request or connection takes")
-	errRequest  = errors.New("the request is longer than OKX accepts")
-	errPace     = errors.New("the requests that OKX allows on one connection are used up for now")
-	errStreamUp = errors.New("the connection has ended")
+	errTooManySubs = errors.New("more subscriptions than one request or connection takes")
+	errRequest     = errors.New("the request is longer than OKX accepts")
+	errPace        = errors.New("the requests that OKX allows on one connection are used up for now")
+	errStreamUp    = errors.New("the connection has ended")
 )
 
 // Subscribe implements market.StreamConn. When the requests of this connection are used up it waits for the next, or fails

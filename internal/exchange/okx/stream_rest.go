@@ -79,8 +79,8 @@ type position uint8
 
 const (
 	posBefore position = iota // the book holds it
-	posNext                // it changes the book
-	posAfter               // something between the two is missing
+	posNext                   // it changes the book
+	posAfter                  // something between the two is missing
 )
 
 // position tells it by OKX's rule: the first update after the book has prevSeqId <= book < seqId, and what has seqId <= book
