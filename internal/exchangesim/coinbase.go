@@ -7,17 +7,20 @@ import (
 	"time"
 )
 
-// coinbase is both live APIs on one handler: Advanced Trade ("AT") below /api/v3/brokerage, Exchange ("EX") at the root. Their paths do
-// not meet. Keys, limits and error shapes are apart, as they are at the venue.
+// coinbase is both live APIs on one handler: Advanced Trade ("AT") below /api/v3/brokerage, with its streams at "/", Exchange ("EX") at
+// the root. Their paths do not meet. Keys, limits and error shapes are apart, as they are at the venue.
 type coinbase struct {
 	v         *Venue
 	unlimited bool
 	limits    keyed[*bucket]
 	cdn       cdn
+
+	streamLimits keyed[*rolling]
 }
 
 func newCoinbase(v *Venue, unlimited bool) *coinbase {
 	c := &coinbase{v: v, unlimited: unlimited}
+	c.streamLimits.fresh = newATStreamLimiter
 	c.limits.fresh = func(key string) *bucket {
 		switch {
 		case strings.HasPrefix(key, "ex public"), strings.HasPrefix(key, "at public"):
@@ -61,6 +64,7 @@ func (cb *coinbase) endpoints() []*endpoint {
 		{path: "/products/{}/stats", class: ClassReference, symbol: "{}", serve: cb.cached(1, cb.exStats)},
 		{path: "/time", class: ClassReference, serve: cb.exTime},
 		{path: "/accounts", class: ClassAccount, private: true, serve: cb.exAccounts},
+		cb.stream(),
 	}
 }
 
