@@ -109,8 +109,10 @@ func (bs *binanceStream) retire() time.Duration {
 func (bs *binanceStream) farewell() (ws.StatusCode, string) { return ws.StatusGoingAway, "" }
 
 // stamp is a time of the venue's clock as this stream writes it.
-func (bs *binanceStream) stamp(now time.Time) int64 {
-	t := bs.s.v.clock(now)
+func (bs *binanceStream) stamp(now time.Time) int64 { return bs.unix(bs.s.v.clock(now)) }
+
+// unix is a time in ms, or in micros for a client that asked for them.
+func (bs *binanceStream) unix(t time.Time) int64 {
 	if bs.micro {
 		return t.UnixMicro()
 	}

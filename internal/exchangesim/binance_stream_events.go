@@ -138,11 +138,8 @@ func (bs *binanceStream) trade(name, kind string, p *pair, from, to int64) bool 
 		return false
 	}
 	event := object{
-		"e": kind, "E": bs.stamp(time.Now()), "s": p.Symbol, "p": p.tick.eight(tr.price), "q": p.lot.eight(tr.size), "T": tr.at.UnixMilli(),
+		"e": kind, "E": bs.stamp(time.Now()), "s": p.Symbol, "p": p.tick.eight(tr.price), "q": p.lot.eight(tr.size), "T": bs.unix(tr.at),
 		"m": tr.sell, "M": true,
-	}
-	if bs.micro {
-		event["T"] = tr.at.UnixMicro()
 	}
 	if kind == "trade" {
 		event["t"] = tr.id
@@ -174,7 +171,7 @@ func (bs *binanceStream) day(p *pair, full bool) object {
 	change := p.tick.amount(s.last - s.open)
 	event["p"], event["P"] = eight(change), change.mul(amountOf(100)).div(p.tick.amount(s.open), 3).fixed(3)
 	event["w"], event["x"], event["Q"] = eight(average), price(s.open), p.lot.eight(s.lastSize)
-	event["O"], event["C"] = s.openTime.UnixMilli(), s.closeTime.UnixMilli()
+	event["O"], event["C"] = bs.unix(s.openTime), bs.unix(s.closeTime)
 	event["F"], event["L"], event["n"] = s.tradeID-s.count, s.tradeID-1, s.count
 	return event
 }

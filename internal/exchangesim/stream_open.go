@@ -115,6 +115,8 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request, d delivery) 
 	if err != nil {
 		panic(http.ErrAbortHandler) // a foreign writer that cannot stream
 	}
+	v.count.opened()
+	defer v.count.closed()
 	var head strings.Builder
 	head.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = d.header.Write(&head) // a Builder takes all
@@ -126,8 +128,6 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request, d delivery) 
 		_ = conn.Close() // the client left during the handshake
 		return
 	}
-	v.count.opened()
-	defer v.count.closed()
 	v.newStream(id, r.URL.Path, conn).run(r.Context(), d.open, readAhead(buffered.Reader, conn))
 }
 
