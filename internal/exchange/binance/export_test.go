@@ -13,3 +13,27 @@ func Sign(c market.Credential, payload string) (string, error) {
 	}
 	return sign(payload)
 }
+
+// Socket is the connection below a stream.
+type Socket = socket
+
+// StreamOn is the procedure on a connection.
+func StreamOn(s Socket) market.StreamConn { return newStreamConn(ID, s) }
+
+// Bounds of what is kept.
+const (
+	MaxBuffered       = maxBuffered
+	MaxBufferedLevels = maxBufferedLevels
+	MaxKeptInAll      = maxKeptInAll
+)
+
+// Kept is how many levels a stream keeps in all its buffers, counted.
+func Kept(c market.StreamConn) (levels, counted int) {
+	s := c.(*streamConn)
+	for _, b := range s.books.bySymbol {
+		for d := range b.kept.all() {
+			levels += len(d.bids) + len(d.asks)
+		}
+	}
+	return levels, s.books.kept
+}
