@@ -3,6 +3,7 @@ package localbook
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"exchange-gateway/internal/market"
@@ -35,31 +36,31 @@ func (s *side) apply(levels []market.Level, w *work, u *Undo) error {
 	if err := s.read(levels, w); err != nil {
 		return err
 	}
-	w.steps = w.steps[:0]
-	end, grows := len(s.levels), 0
+	steps, end, grows := w.steps[:0], len(s.levels), 0
 	for i := range w.changes {
 		c := &w.changes[i]
 		l := &levels[c.src]
-		if s.beyond(c, l.Price) {
+		if c.key <= s.edge.key && s.beyond(c, l.Price) {
 			break // and so are all that follow
 		}
-		at, found := s.find(c, l.Price, end)
+		at, found := s.find(c, l, end)
 		end = at
 		switch {
 		case !found && c.gone:
 		case !found:
-			u.was(s, l.Price, nil)
-			w.steps = append(w.steps, step{at: int32(at), change: int32(i)})
+			u.wasAbsent(s, l.Price)
+			steps = append(steps, step{at: int32(at), change: int32(i)})
 			grows++
 		case c.gone:
-			u.was(s, l.Price, &s.levels[at])
-			w.steps = append(w.steps, step{at: int32(at), change: removed})
+			u.wasPresent(s, l.Price, &s.levels[at])
+			steps = append(steps, step{at: int32(at), change: removed})
 			grows--
 		default:
-			u.was(s, l.Price, &s.levels[at])
+			u.wasPresent(s, l.Price, &s.levels[at])
 			s.set(&s.levels[at], c, l)
 		}
 	}
+	w.steps = steps
 	if len(s.levels)+grows > MaxLevels {
 		return fmt.Errorf("%w: more than %d %ss", market.ErrSuspect, MaxLevels, s.name)
 	}
@@ -71,18 +72,21 @@ func (s *side) apply(levels []market.Level, w *work, u *Undo) error {
 
 // read turns levels into changes, best first, one for each price: of several for one price the last counts.
 func (s *side) read(levels []market.Level, w *work) error {
-	w.changes = slices.Grow(w.changes[:0], len(levels))
-	ordered := true
+	changes := slices.Grow(w.changes[:0], len(levels))[:len(levels)]
+	w.changes = changes
+	ordered, last := true, int64(math.MaxInt64)
 	for i := range levels {
-		e, odd, err := s.entryOf(&levels[i])
+		c := &changes[i]
+		odd, err := s.enter(&c.entry, &levels[i])
 		if err != nil {
 			return err
 		}
 		if odd {
-			e.odd = 1
+			c.odd = 1
 		}
-		ordered = ordered && (i == 0 || e.key < w.changes[i-1].key)
-		w.changes = append(w.changes, change{entry: e, src: int32(i), gone: e.size == 0})
+		c.src, c.gone = int32(i), c.size == 0
+		ordered = ordered && c.key < last
+		last = c.key
 	}
 	if ordered {
 		return nil
@@ -93,8 +97,8 @@ func (s *side) read(levels []market.Level, w *work) error {
 		}
 		return s.better(levels[b.src].Price, levels[a.src].Price)
 	}
-	slices.SortFunc(w.changes, func(a, b change) int { return cmp.Or(order(a, b), cmp.Compare(b.src, a.src)) })
-	w.changes = slices.CompactFunc(w.changes, func(a, b change) bool { return order(a, b) == 0 })
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(order(a, b), cmp.Compare(b.src, a.src)) })
+	w.changes = slices.CompactFunc(changes, func(a, b change) bool { return order(a, b) == 0 })
 	return nil
 }
 

@@ -27,7 +27,9 @@ type Book struct {
 
 // New returns an empty book.
 func New() *Book {
-	return &Book{bids: side{name: "bid", sign: 1}, asks: side{name: "ask", sign: -1}, tooOdd: fewOdd}
+	b := &Book{bids: side{name: "bid", sign: 1}, asks: side{name: "ask", sign: -1}}
+	b.Clear()
+	return b
 }
 
 // Load replaces the book by a snapshot, whose levels may come in any order and are copied; those of size zero are dropped.
@@ -110,8 +112,7 @@ func (b *Book) takeBack(records []byte) {
 	var none Undo
 	for i, s := range []*side{&b.bids, &b.asks} {
 		if e := r.edge[i]; e != nil {
-			s.hasEdge = e.has
-			if e.has {
+			if s.noEdge(); e.has {
 				s.setEdge(e.price, e.known)
 			}
 		}
@@ -155,7 +156,8 @@ func (s *side) load(levels []market.Level, limit int) error {
 	worst := -1
 	for i := range levels {
 		l := &levels[i]
-		e, odd, err := s.entryOf(l)
+		var e entry
+		odd, err := s.enter(&e, l)
 		if err != nil {
 			return err
 		}
@@ -205,7 +207,7 @@ func (s *side) cut(most int, u *Undo) {
 	u.edgeWas(s)
 	for i := range over {
 		e := &s.levels[i]
-		u.was(s, s.price(e), e)
+		u.wasPresent(s, s.price(e), e)
 		s.forget(e.odd)
 	}
 	s.levels = slices.Delete(s.levels, 0, over)

@@ -45,11 +45,15 @@ func parts(n market.Number) (coef int64, exp int16, ok bool) {
 
 // keyOf is the key of a positive price, and whether the price can be had back from it.
 func keyOf(price market.Number, scale int) (key int64, exact bool) {
-	coef, exp, ok := parts(price)
-	if !ok {
-		return keyOfOdd(price, scale), false
+	if coef, exp, ok := parts(price); ok {
+		return scaled(coef, int(exp)+scale)
 	}
-	switch shift := int(exp) + scale; {
+	return keyOfOdd(price, scale), false
+}
+
+// scaled is coef x 10^shift, rounded down or the largest key where that is not exact.
+func scaled(coef int64, shift int) (key int64, exact bool) {
+	switch {
 	case shift == 0:
 		return coef, true
 	case shift > 0 && shift < len(pow10):

@@ -57,8 +57,8 @@ func (s *side) refill(levels []market.Level) {
 	edge, has, known := s.edge.price, s.hasEdge, s.known
 	s.reset()
 	for i := len(levels) - 1; i >= 0; i-- {
-		e, odd, _ := s.entryOf(&levels[i])
-		if odd {
+		var e entry
+		if odd, _ := s.enter(&e, &levels[i]); odd {
 			e.odd = s.keep(levels[i])
 		}
 		s.levels = append(s.levels, e)

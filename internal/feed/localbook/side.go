@@ -3,6 +3,7 @@ package localbook
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"exchange-gateway/internal/market"
@@ -51,27 +52,34 @@ const removed = -1
 func (s *side) reset() {
 	clear(s.odd)
 	s.levels, s.odd, s.free = s.levels[:0], s.odd[:0], s.free[:0]
-	s.edge, s.hasEdge, s.known = point{}, false, 0
+	s.noEdge()
 }
 
-// entryOf makes the entry of a level, and whether the level is odd.
-func (s *side) entryOf(l *market.Level) (e entry, odd bool, err error) {
-	if l.Price.Sign() <= 0 {
-		return e, false, fmt.Errorf("%w: %s price %v is not positive", market.ErrSuspect, s.name, l.Price)
+// enter makes e the entry of a level, and tells whether the level is odd; keep then has to give it a place in the table.
+func (s *side) enter(e *entry, l *market.Level) (odd bool, err error) {
+	coef, priceExp, plainPrice := parts(l.Price)
+	size, sizeExp, plainSize := parts(l.Size)
+	if plainPrice && coef <= 0 || !plainPrice && l.Price.Sign() <= 0 {
+		return false, fmt.Errorf("%w: %s price %v is not positive", market.ErrSuspect, s.name, l.Price)
 	}
-	key, fits := keyOf(l.Price, s.scale)
-	_, priceExp, _ := l.Price.Parts()
-	size, sizeExp, ok := parts(l.Size)
-	if !fits || !ok {
+	var key int64
+	exact := false
+	if plainPrice {
+		key, exact = scaled(coef, int(priceExp)+s.scale)
+	} else {
+		key = keyOfOdd(l.Price, s.scale)
+	}
+	if !exact || !plainSize {
 		if err := sane(l); err != nil {
-			return e, false, fmt.Errorf("%s: %w", s.name, err)
+			return false, fmt.Errorf("%s: %w", s.name, err)
 		}
 		odd, size = true, int64(l.Size.Sign())
 	}
 	if size < 0 {
-		return e, false, fmt.Errorf("%w: %s size %v is negative", market.ErrSuspect, s.name, l.Size)
+		return false, fmt.Errorf("%w: %s size %v is negative", market.ErrSuspect, s.name, l.Size)
 	}
-	return entry{key: s.sign * key, size: size, priceExp: priceExp, sizeExp: sizeExp}, odd, nil
+	e.key, e.size, e.priceExp, e.sizeExp, e.odd = s.sign*key, size, priceExp, sizeExp, 0
+	return odd, nil
 }
 
 // maxText is the most characters of a number. The parser reads no more; what prints longer would not come back from a journal.
@@ -141,33 +149,49 @@ func (s *side) beyond(c *change, price market.Number) bool {
 	return (c.odd != 0 || s.edge.odd) && s.better(price, s.edge.price) < 0
 }
 
-// find returns where the level of c is, or belongs, among the levels before end; all from end on are better. It looks from
-// the best side in growing steps, because that is where changes are.
-func (s *side) find(c *change, price market.Number, end int) (at int, found bool) {
-	lo, hi := end, end
-	for stride := 1; lo > 0; stride *= 2 {
+// find returns where the level of c is, or belongs, among the levels before end; all from end on are better.
+func (s *side) find(c *change, l *market.Level, end int) (at int, found bool) {
+	at = lowest(s.levels[:end], c.key)
+	if at == end || s.levels[at].key != c.key {
+		return at, false
+	}
+	if s.levels[at].odd|c.odd == 0 {
+		return at, true
+	}
+	more, found := slices.BinarySearchFunc(s.levels[at:end], c, func(e entry, c *change) int { return s.compare(&e, c, l.Price) })
+	return at + more, found
+}
+
+// near is how many levels are looked at one by one before the search takes longer steps. The changes of one diff are often
+// a few levels apart, and a run of equal decisions is what a processor foresees best.
+const near = 16
+
+// lowest returns the first index whose key is at least key, and len(levels) if there is none. It looks from the end, the
+// best side, because that is where changes are.
+func lowest(levels []entry, key int64) int {
+	i := len(levels)
+	for stop := max(i-near, 0); i > stop; i-- {
+		if levels[i-1].key < key {
+			return i
+		}
+	}
+	lo, hi := i, i
+	for stride := near; lo > 0; stride *= 2 {
 		lo = max(hi-stride, 0)
-		if s.levels[lo].key < c.key {
+		if levels[lo].key < key {
 			lo++
 			break
 		}
 		hi = lo
 	}
 	for lo < hi {
-		if m := int(uint(lo+hi) / 2); s.levels[m].key < c.key {
+		if m := int(uint(lo+hi) / 2); levels[m].key < key {
 			lo = m + 1
 		} else {
 			hi = m
 		}
 	}
-	if lo == end || s.levels[lo].key != c.key {
-		return lo, false
-	}
-	if s.levels[lo].odd|c.odd == 0 {
-		return lo, true
-	}
-	more, found := slices.BinarySearchFunc(s.levels[lo:end], c, func(e entry, c *change) int { return s.compare(&e, c, price) })
-	return lo + more, found
+	return lo
 }
 
 // best is the best level, nil for an empty side.
@@ -178,6 +202,9 @@ func (s *side) best() *entry {
 	return &s.levels[len(s.levels)-1]
 }
 
+// noEdge takes the edge away; its key is then worse than any.
+func (s *side) noEdge() { s.edge, s.hasEdge, s.known = point{key: math.MinInt64}, false, 0 }
+
 // setEdge puts the edge at a price.
 func (s *side) setEdge(price market.Number, known int) {
 	key, exact := keyOf(price, s.scale)
@@ -187,9 +214,13 @@ func (s *side) setEdge(price market.Number, known int) {
 // append appends the best n levels of the side, best first.
 func (s *side) append(dst []market.Level, n int) []market.Level {
 	n = min(max(n, 0), len(s.levels))
-	dst = slices.Grow(dst, n)
-	for i := range n {
-		dst = append(dst, s.level(&s.levels[len(s.levels)-1-i]))
+	from := len(dst)
+	dst = slices.Grow(dst, n)[:from+n]
+	next := len(s.levels)
+	for i := range dst[from:] {
+		next--
+		e, l := &s.levels[next], &dst[from+i]
+		l.Price, l.Size = s.price(e), s.size(e)
 	}
 	return dst
 }

@@ -2,13 +2,14 @@ package localbook
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"exchange-gateway/internal/market"
 )
 
 // Undo holds how the levels that were changed had been, so that Book.Revert can take the changes back. It gathers what any
-// number of ApplyUndo do until Reset. The zero value is ready. It needs about 15 bytes for each changed level.
+// number of ApplyUndo do until Reset. The zero value is ready. It needs about 16 bytes for each changed level.
 type Undo struct{ records []byte }
 
 // maxUndo is the most memory that Reset keeps.
@@ -24,11 +25,11 @@ func (u *Undo) Reset() {
 
 // Kinds of records; askRecord is added on the ask side.
 const (
-	wasAbsent  byte = iota // price
-	wasPresent             // price, size
-	hadNoEdge              // -
-	hadEdge                // price, count of levels
-	askRecord  byte = 1 << 7
+	absent    byte = iota // price
+	present               // price, size
+	hadNoEdge             // -
+	hadEdge               // price, count of levels
+	askRecord byte = 1 << 7
 )
 
 func (s *side) record(kind byte) byte {
@@ -38,14 +39,15 @@ func (s *side) record(kind byte) byte {
 	return kind
 }
 
-// was records a level that is about to change; e is nil for one that is not there.
-func (u *Undo) was(s *side, price market.Number, e *entry) {
-	if e == nil {
-		u.records = appendNumber(append(u.records, s.record(wasAbsent)), price)
-		return
-	}
-	u.records = appendNumber(append(u.records, s.record(wasPresent)), price)
-	u.records = appendNumber(u.records, s.size(e))
+// wasAbsent records a level that is about to be inserted.
+func (u *Undo) wasAbsent(s *side, price market.Number) {
+	u.records = appendNumber(append(u.records, s.record(absent)), price)
+}
+
+// wasPresent records a level that is about to change or go.
+func (u *Undo) wasPresent(s *side, price market.Number, e *entry) {
+	b := appendNumber(append(u.records, s.record(present)), price)
+	u.records = appendNumber(b, s.size(e))
 }
 
 // edgeWas records the edge of a side that is about to move.
@@ -80,10 +82,10 @@ func reverse(records []byte) (r reversal) {
 		records = records[1:]
 		var l market.Level
 		switch kind {
-		case wasAbsent:
+		case absent:
 			l.Price, records = takeNumber(records)
 			r.levels[i] = append(r.levels[i], l)
-		case wasPresent:
+		case present:
 			l.Price, records = takeNumber(records)
 			l.Size, records = takeNumber(records)
 			r.levels[i] = append(r.levels[i], l)
@@ -113,22 +115,26 @@ func (r *reversal) olderEdge(i int, e oldEdge) {
 // asText says in place of a count of decimals that a number follows as text.
 const asText = 255
 
-// appendNumber writes a number that is not negative: its decimals and its coefficient, or its text, which sane bounds.
+// appendNumber writes a number that is not negative: its decimals, then the count and the bytes of its coefficient, or asText,
+// then those of its text, of which sane bounds the length.
 func appendNumber(dst []byte, n market.Number) []byte {
 	coef, exp, ok := parts(n)
 	if !ok {
 		text := n.String()
 		return append(append(dst, asText, byte(len(text))), text...)
 	}
-	return binary.AppendUvarint(append(dst, byte(-exp)), uint64(coef))
+	count := (bits.Len64(uint64(coef)) + 7) / 8
+	dst = binary.LittleEndian.AppendUint64(append(dst, byte(-exp), byte(count)), uint64(coef))
+	return dst[:len(dst)-8+count]
 }
 
 // takeNumber reads what appendNumber wrote, and returns the rest.
 func takeNumber(b []byte) (market.Number, []byte) {
+	end := 2 + int(b[1])
 	if b[0] == asText {
-		end := 2 + int(b[1])
 		return market.MustNumber(string(b[2:end])), b[end:] // it was a number when it was written
 	}
-	coef, n := binary.Uvarint(b[1:])
-	return market.NewNumber(int64(coef), -int16(b[0])), b[1+n:]
+	var coef [8]byte
+	copy(coef[:], b[2:end])
+	return market.NewNumber(int64(binary.LittleEndian.Uint64(coef[:])), -int16(b[0])), b[end:]
 }
