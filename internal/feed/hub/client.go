@@ -89,7 +89,7 @@ func (c *Client) reserve(u *sub) error {
 	return nil
 }
 
-// begin notes the version at which a subscription begins. A client that holds it already needs no snapshot of it.
+// begin notes the version at which a subscription begins: seq is the first that the client gets, unless it has it already.
 func (c *Client) begin(u *sub, seq uint64, has bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

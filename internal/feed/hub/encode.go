@@ -65,8 +65,10 @@ func (s *stream) appendVersion(b []byte, t Type, prev, conflated uint64, now tim
 	}
 	b = append(b, `,"status":"`...)
 	b = append(b, s.fresh.State...)
-	b = append(b, `","complete":`...)
-	b = strconv.AppendBool(b, s.complete)
+	b = append(b, '"')
+	if s.topic.Channel == ChannelOrderBook {
+		b = strconv.AppendBool(append(b, `,"complete":`...), s.complete)
+	}
 	b = append(b, `,"exchange_seq":`...)
 	if s.sequence.Known {
 		b = strconv.AppendInt(b, s.sequence.Value, 10)

@@ -165,10 +165,10 @@ func (h *Hub) admit(u *sub, l market.Listing, v feed.View, after string) {
 		s.meet(b.seen(v))
 	}
 	s.add(u)
-	fresh := !s.held() || after == versionID(s.epoch, s.seq)
-	u.client.begin(u, s.seq, fresh)
+	has := !s.held() || after != "" && after == versionID(s.epoch, s.seq)
+	u.client.begin(u, s.seq, has)
 	s.send(u, s.state(now), now)
-	if !fresh {
+	if !has {
 		s.send(u, s.whole(now), now)
 	}
 }

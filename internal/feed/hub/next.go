@@ -50,8 +50,8 @@ func (c *Client) take(now time.Time) ([]*Frame, error) {
 		size += len(f.bytes)
 	}
 	for i, u := range due {
-		if size >= c.hub.cfg.MaxBytes && len(c.taken) > 0 {
-			c.putOff(due[i:], now) // one turn takes no more than may wait
+		if i > 0 && size >= c.hub.cfg.MaxBytes {
+			c.putOff(due[i:], now) // one turn takes about as much as may wait, and always brings somebody forward
 			break
 		}
 		size += c.catchUp(u, now)

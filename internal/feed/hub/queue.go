@@ -54,6 +54,10 @@ func (c *Client) stir(now time.Time) {
 	if c.waiting.IsZero() {
 		c.waiting = now
 	}
+	c.signal()
+}
+
+func (c *Client) signal() {
 	select {
 	case c.wake <- struct{}{}:
 	default: // it was told already
@@ -83,7 +87,7 @@ func (c *Client) conflate(u *sub) {
 	c.purge(u.stream)
 }
 
-// purge drops what waits of a topic.
+// purge drops what waits of a topic. Nothing was taken by that, so the time within which something has to be goes on.
 func (c *Client) purge(s *stream) {
 	c.queue = slices.DeleteFunc(c.queue, func(f *Frame) bool {
 		if f.stream != s {
@@ -92,9 +96,6 @@ func (c *Client) purge(s *stream) {
 		c.bytes -= len(f.bytes)
 		return true
 	})
-	if len(c.queue) == 0 && len(c.due) == 0 {
-		c.waiting = time.Time{}
-	}
 }
 
 // insist queues a frame beyond the bounds of a topic's: what the client itself asked for. A client that asks for more
@@ -119,13 +120,12 @@ func (c *Client) shut(why error) {
 	if c.closing == nil {
 		c.closing = why
 	}
-	c.stir(time.Now())
+	c.signal()
 }
 
 // finish lets go of what is queued. The caller holds the lock.
 func (c *Client) finish(why error) {
 	c.end = why
 	c.queue, c.bytes, c.due, c.waiting = nil, 0, nil, time.Time{}
-	c.stir(time.Now())
-	c.waiting = time.Time{}
+	c.signal()
 }
