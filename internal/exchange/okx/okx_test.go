@@ -151,6 +151,10 @@ func TestNew_refuses(t *testing.T) {
 	f(exchange.Config{Door: rig, Region: "eea", Hosts: []string{"https://openapi.okx.com"}}, "two regions")
 	f(exchange.Config{Door: rig, Hosts: []string{"https://openapi.okx.com", "https://us.okx.com"}}, "two regions")
 	f(exchange.Config{Door: rig, AccountHosts: []string{"https://eea.okx.com"}, Region: "global"}, "two regions")
+	f(exchange.Config{Door: rig, StreamHosts: []string{"wss://wseea.okx.com:8443"}, Region: "global"}, "two regions")
+	f(exchange.Config{Door: rig, StreamHosts: []string{"wss://ws.okx.com:8443", "wss://wsus.okx.com:8443"}}, "two regions")
+	f(exchange.Config{Door: rig, StreamHosts: []string{"wss://ws.okx.com:8443/ws/v5/public"}}, "base URL")
+	f(exchange.Config{Door: rig, StreamHosts: []string{"ws.okx.com:8443"}}, "base URL")
 	for _, host := range []string{
 		"openapi.okx.com", "ftp://openapi.okx.com", "https://", "https://example.invalid/okx", "https://example.invalid/?a=b",
 		"https://user:hunter2@example.invalid", "::", "",

@@ -30,10 +30,10 @@ var replayed = []string{
 
 // notCalled are the recordings of endpoints that we do not call, and why.
 var notCalled = map[string]string{
-	"README.md":                "describes the others",
-	"rest_books_full_doc.json": "books-full has no sequence, is refreshed once a second and allows a quarter of the calls: books is asked instead",
-	"rest_tickers_doc.json":    "the list of tickers: statistics are asked for one pair, with ticker; its rows are of contracts",
-	"ws_account_empty_2026-03.json":                     "the account channel: balances are never streamed",
+	"README.md":                     "describes the others",
+	"rest_books_full_doc.json":      "books-full has no sequence, is refreshed once a second and allows a quarter of the calls: books is asked instead",
+	"rest_tickers_doc.json":         "the list of tickers: statistics are asked for one pair, with ticker; its rows are of contracts",
+	"ws_account_empty_2026-03.json": "the account channel: balances are never streamed",
 }
 
 func TestRecorded_allAreKnown(t *testing.T) {

@@ -245,8 +245,8 @@ func TestStreamRecorded_faults(t *testing.T) {
 	play := func(order []int) (lostAt int) {
 		t.Helper()
 		p := subscribed(t, "BTC-USDT")
-		book := &localBook{t: t}
-		for i, n := range order {
+		book, shown := &localBook{t: t}, 0
+		for _, n := range order {
 			for _, e := range p.conn.Decode([]byte(all[n-1]), p.now) {
 				if e.Kind == market.StreamLost {
 					if lostAt != 0 {
@@ -258,11 +258,10 @@ func TestStreamRecorded_faults(t *testing.T) {
 					continue
 				}
 				book.take(e)
-			}
-			if lostAt == 0 && i > 0 && n > order[i-1] {
-				book.check(want[n])
+				shown = n
 			}
 		}
+		book.check(want[shown])
 		return lostAt
 	}
 	upTo := func(n int) []int {
