@@ -19,10 +19,10 @@ type model struct {
 	edges      [2]market.Number // without a window; zero: none
 }
 
-func (m *model) load(bids, asks []market.Level, limit int) {
+func (m *model) load(bids, asks []market.Level, limit int, window bool) {
 	*m = model{limit: limit}
 	for i, side := range [][]market.Level{bids, asks} {
-		if limit == 0 || len(side) < limit {
+		if limit == 0 || window || len(side) < limit {
 			continue
 		}
 		worst := side[0].Price
@@ -33,7 +33,12 @@ func (m *model) load(bids, asks []market.Level, limit int) {
 		}
 		m.edges[i] = worst
 	}
-	m.apply(bids, asks)
+	m.apply(held(bids), held(asks))
+}
+
+// held is a side without its zeros.
+func held(side []market.Level) []market.Level {
+	return slices.DeleteFunc(slices.Clone(side), func(l market.Level) bool { return l.Size.IsZero() })
 }
 
 func sign(side int) int { return 1 - 2*side }
@@ -167,7 +172,7 @@ func TestBook_isWhatASimpleListWouldBe(t *testing.T) {
 		if err := b.Load(bids, asks, limit, false); err != nil {
 			t.Fatal(err)
 		}
-		m.load(bids, asks, limit)
+		m.load(bids, asks, limit, false)
 		mustShow(t, b, m, fmt.Sprintf("seed %d loaded", seed))
 		var u localbook.Undo
 		refused, reverted := 0, 0
