@@ -27,19 +27,13 @@ import (
 var notCalled = map[string]string{
 	"README.md":     "says what the others are",
 	"expected.json": "holds the right answers",
-	"rest/bookticker_BTCUSDT_2021-10-22.json":           "ticker/bookTicker: best bid and ask come from the order book",
-	"rest/price_single.json":                            "ticker/price: the last price is in ticker/24hr",
-	"rest/ping.json":                                    "ping: a status is what the platform announces, a probe is a real question",
-	"ws/binance_2021-10-12_nkn_blz_rune.jsonl":          "a stream",
-	"ws/binance_2021-10-12_nkn_blz_rune.recv.txt":       "a stream",
-	"ws/binanceus_2021-10-12_comp_omg.jsonl":            "a stream",
-	"ws/binanceus_2021-10-12_comp_omg.recv.txt":         "a stream",
-	"ws/derived_nknusdt_1000ms_straddle.jsonl":          "a stream",
-	"ws/trxusdt_2025-03-04_depth100ms_usec_part1.jsonl": "a stream",
-	"ws/trxusdt_2025-03-04_trade_usec.jsonl":            "a stream",
-	"ws/user_balance_events.jsonl":                      "a stream",
-	"ws/misc_spot_messages.jsonl":                       "a stream",
-	"ws/control_messages.jsonl":                         "a stream",
+	"rest/bookticker_BTCUSDT_2021-10-22.json":     "ticker/bookTicker: best bid and ask come from the order book",
+	"rest/price_single.json":                      "ticker/price: the last price is in ticker/24hr",
+	"rest/ping.json":                              "ping: a status is what the platform announces, a probe is a real question",
+	"ws/binance_2021-10-12_nkn_blz_rune.recv.txt": "when the messages came; what they come to does not depend on it",
+	"ws/binanceus_2021-10-12_comp_omg.recv.txt":   "when the messages came; what they come to does not depend on it",
+	"ws/trxusdt_2025-03-04_trade_usec.jsonl":      "trades are not streamed",
+	"ws/user_balance_events.jsonl":                "balances are asked for, never streamed",
 }
 
 // called says which recorded payload is read by which test.
@@ -62,6 +56,12 @@ var called = map[string]func(*testing.T, []byte, json.RawMessage){
 	"rest/account_docs_example.json":                          recordedBalances,
 	"rest/account_composed_mixed.json":                        recordedBalances,
 	"errors/errors.jsonl":                                     recordedErrors,
+	"ws/binance_2021-10-12_nkn_blz_rune.jsonl":                recordedSession,
+	"ws/binanceus_2021-10-12_comp_omg.jsonl":                  recordedSession,
+	"ws/derived_nknusdt_1000ms_straddle.jsonl":                recordedDiffs,
+	"ws/trxusdt_2025-03-04_depth100ms_usec_part1.jsonl":       recordedDiffs,
+	"ws/misc_spot_messages.jsonl":                             recordedMisc,
+	"ws/control_messages.jsonl":                               recordedControl,
 }
 
 func TestRecorded(t *testing.T) {
