@@ -97,11 +97,10 @@ func (bs *binanceStream) heard(op ws.OpCode) {
 
 // retire implements speaker: the notice exists since May 2026; no lead is promised.
 func (bs *binanceStream) retire() time.Duration {
-	event := object{"e": "serverShutdown", "E": bs.stamp(time.Now())}
-	if bs.combined {
-		event = object{"stream": "!serverShutdown", "data": event}
-	}
-	bs.s.say(jsonAnswer(http.StatusOK, event).body)
+	bs.s.say(bs.wrap("!serverShutdown", struct {
+		Event string `json:"e"`
+		Time  int64  `json:"E"`
+	}{"serverShutdown", bs.stamp(time.Now())}))
 	return binanceShutdown
 }
 
@@ -119,18 +118,23 @@ func (bs *binanceStream) unix(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// send puts an event on the wire, in its envelope if there is one.
+// send puts an event of a symbol on the wire.
 func (bs *binanceStream) send(symbol, name string, event any) {
+	bs.s.data(symbol, bs.wrap(name, event))
+}
+
+// wrap encodes an event, in the envelope that names its stream if the connection has one.
+func (bs *binanceStream) wrap(name string, event any) []byte {
 	text := jsonAnswer(http.StatusOK, event).body
-	if bs.combined {
-		var buf bytes.Buffer
-		buf.Grow(len(text) + len(name) + 24)
-		buf.WriteString(`{"stream":`)
-		buf.Write(jsonAnswer(http.StatusOK, name).body)
-		buf.WriteString(`,"data":`)
-		buf.Write(text)
-		buf.WriteByte('}')
-		text = buf.Bytes()
+	if !bs.combined {
+		return text
 	}
-	bs.s.data(symbol, text)
+	var buf bytes.Buffer
+	buf.Grow(len(text) + len(name) + 24)
+	buf.WriteString(`{"stream":`)
+	buf.Write(jsonAnswer(http.StatusOK, name).body)
+	buf.WriteString(`,"data":`)
+	buf.Write(text)
+	buf.WriteByte('}')
+	return buf.Bytes()
 }

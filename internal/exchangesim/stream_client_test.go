@@ -140,3 +140,7 @@ func parse[T any](t *testing.T, text string) (v T) {
 	}
 	return v
 }
+
+func contextWithTimeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}

@@ -131,8 +131,14 @@ func sideChange(old, cur []level, dir int64) []level {
 	return out
 }
 
+// cheapDepth is up to which depth a book is computed anew: keeping it would drive out a deep one.
+const cheapDepth = 50
+
 // shared is book for streams: neighbours of one symbol on several streams ask for the same ones. It must not be written to.
 func (p *pair) shared(step int64, depth int) book {
+	if depth <= cheapDepth {
+		return p.book(step, depth)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.kept {
