@@ -49,7 +49,7 @@ var rules = map[string]rule{
 	"internal/cache":                 {ours: []string{"internal/market"}, outside: []string{redis, prometheus}},
 	"internal/cache/redistest":       {},
 	"internal/fleet":                 {ours: []string{"internal/market"}, outside: []string{redis}},
-	"internal/feed":                  {ours: []string{"internal/market"}, outside: []string{prometheus}},
+	"internal/feed":                  {ours: []string{"internal/market", "internal/feed/localbook"}, outside: []string{prometheus}},
 	"internal/feed/localbook":        {ours: []string{"internal/market"}},
 	"internal/feed/hub":              {ours: []string{"internal/market", "internal/feed"}, outside: []string{decimal, prometheus}},
 	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{decimal, prometheus}},

@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -9,6 +11,7 @@ import (
 // Status is one exchange's streams as they stand.
 type Status struct {
 	Exchange    market.ExchangeID
+	Streamed    bool // its books can be streamed
 	Connections []ConnectionStatus
 	Syncing     int // books that were never live
 	Live        int
@@ -43,4 +46,64 @@ type BookStatus struct {
 	Sequence    market.Sequence
 	ConfirmedAt time.Time
 	ChangedAt   time.Time
+}
+
+// Status is an exchange's streams as they stand; nothing but the name for one without streams.
+func (f *Feed) Status(id market.ExchangeID) Status {
+	out := Status{Exchange: id}
+	v := f.venue(id)
+	if v == nil {
+		return out
+	}
+	for _, s := range v.list() {
+		s.describe(&out)
+	}
+	out.WarmUp.Queued, out.WarmUp.ETA = v.queue.status()
+	return out
+}
+
+func (s *shard) describe(out *Status) {
+	s.enter()
+	defer s.mu.Unlock()
+	for _, l := range []*link{s.cur, s.next} {
+		if l != nil && l.over == nil {
+			out.Connections = append(out.Connections, ConnectionStatus{
+				Since: l.since, LastFrame: l.conn.LastFrame(), Books: len(l.seats), Retiring: l.retiring || l == s.cur && s.next != nil,
+			})
+		}
+	}
+	for _, b := range s.books {
+		out.WarmUp.Wanted++
+		if b.shown != nil && b.shown.synced() {
+			out.WarmUp.Synced++
+		}
+		switch b.freshness(s.now).State {
+		case StateSyncing:
+			out.Syncing++
+		case StateLive:
+			out.Live++
+		case StateStale:
+			out.Stale++
+		}
+	}
+}
+
+// Books lists an exchange's streamed books by pair, once for each name under which they are asked for.
+func (f *Feed) Books(id market.ExchangeID) []BookStatus {
+	v := f.venue(id)
+	if v == nil {
+		return nil
+	}
+	var out []BookStatus
+	for _, s := range v.list() {
+		s.enter()
+		for _, b := range s.books {
+			for _, n := range b.labels {
+				out = append(out, n.status())
+			}
+		}
+		s.mu.Unlock()
+	}
+	slices.SortFunc(out, func(a, b BookStatus) int { return cmp.Compare(a.Key.Pair.String(), b.Key.Pair.String()) })
+	return out
 }

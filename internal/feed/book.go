@@ -1,0 +1,70 @@
+package feed
+
+import (
+	"sync/atomic"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// book is one streamed book of an exchange, whatever names it is asked for by and whatever connections come and go.
+type book struct {
+	shard   *shard
+	symbol  string // under which the exchange streams it
+	listing market.Listing
+	used    atomic.Int64 // when it was last used, by the venue's coarse clock
+	watched atomic.Int32 // by how many
+
+	// All below is guarded by the shard's lock.
+	labels []*label
+	gone   bool // released: nobody can find it any more
+	best   int  // how many watch the channel of its best bid and ask
+
+	shown  *seat // what is shown of it, nil before the first snapshot
+	state  State
+	reason market.Kind
+	since  time.Time // of the state
+
+	failures     int       // times that it was lost in a row without a healthy minute
+	refusedUntil time.Time // the exchange will not stream it; asked again then
+	told         Best      // the best bid and ask that the listener knows
+	keptAt       time.Time
+	keptVersion  uint64
+}
+
+// healthyAfter is how long a book or connection has to last until what went wrong before is forgotten.
+const healthyAfter = time.Minute
+
+// names finds the label of a pair.
+func (b *book) name(p market.Pair) *label {
+	for _, n := range b.labels {
+		if n.key.Pair == p {
+			return n
+		}
+	}
+	return nil
+}
+
+// failed counts that the book was lost, unless it had been well for a while.
+func (b *book) failed(now time.Time) {
+	if b.state == StateLive && now.Sub(b.since) >= healthyAfter {
+		b.failures = 0
+	}
+	b.failures++
+}
+
+// freshness is the state at this moment: a live book whose time ran out is stale before anybody has noted it.
+func (b *book) freshness(now time.Time) Freshness {
+	if b.state == StateLive {
+		if over := b.shown.overAt(); elapsed(now, over) > 0 {
+			return Freshness{State: StateStale, Reason: market.KindTimeout, Since: over}
+		}
+	}
+	return Freshness{State: b.state, Reason: b.reason, Since: b.since}
+}
+
+// elapsed is how long ago t was by the clock that says more: a machine that was suspended or whose wall clock was set must
+// not make a book younger.
+func elapsed(now, t time.Time) time.Duration {
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}

@@ -1,0 +1,112 @@
+package feed
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+const (
+	// compareEvery is how often one book of an exchange, drawn among those that are live, is compared with its REST answer.
+	compareEvery = 30 * time.Second
+	// stillBefore is how long a book without a sequence must not have changed before it is compared: Coinbase answers from
+	// caches of about a second.
+	stillBefore = time.Second
+)
+
+var errDiffers = errors.New("the book is not the one that the exchange answers with")
+
+// compare has one book compared, now and then. A queue of snapshots comes first.
+func (v *venue) compare(now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now.Before(v.compareAt) {
+		return
+	}
+	v.compareAt = now.Add(compareEvery*4/5 + rand.N(compareEvery*2/5))
+	if queued, _ := v.queue.status(); queued > 0 {
+		return
+	}
+	if n := len(v.books); n > 0 {
+		skip := rand.IntN(n)
+		for _, b := range v.books {
+			if skip--; skip < 0 && b.shard.queueComparison(b) {
+				return
+			}
+		}
+	}
+}
+
+// queueComparison asks the exchange about a book if that is live.
+func (s *shard) queueComparison(b *book) bool {
+	s.enter()
+	defer s.mu.Unlock()
+	x := b.shown
+	if x == nil || !x.synced() || x.checking || b.freshness(s.now).State != StateLive {
+		return false
+	}
+	x.checking, x.pending = true, nil
+	s.venue.queue.push(&job{seat: x, rank: rankCompare, at: s.now})
+	return true
+}
+
+// compareTo compares a book with an answer to a question that was asked at some time.
+func (s *shard) compareTo(x *seat, rest *market.OrderBook, asked time.Time, err error) {
+	x.checking = false
+	if err != nil || !x.synced() {
+		s.venue.metrics.comparisons[compareUndecided].Inc()
+		return
+	}
+	if x.sequence.Known && rest.Sequence.Known {
+		x.pending = rest
+		s.compared(x)
+		s.resolve(x.link)
+		return
+	}
+	if x.changedAt.After(asked.Add(-stillBefore)) || x.changedAt.After(rest.ConfirmedAt.Add(-stillBefore)) {
+		s.venue.metrics.comparisons[compareUndecided].Inc()
+		return
+	}
+	s.compareNow(x, rest)
+	s.resolve(x.link)
+}
+
+// compared settles a comparison once the stream has come as far as the answer, or past it.
+func (s *shard) compared(x *seat) {
+	if x.pending == nil || x.sequence.Value < x.pending.Sequence.Value {
+		return
+	}
+	rest := x.pending
+	x.pending = nil
+	if x.sequence.Value > rest.Sequence.Value {
+		s.venue.metrics.comparisons[compareUndecided].Inc()
+		return
+	}
+	s.compareNow(x, rest)
+}
+
+// compareNow compares two copies of one version, as deep as both reach.
+func (s *shard) compareNow(x *seat, rest *market.OrderBook) {
+	if equalSide(x.local.Bids(nil, checkDepth), rest.Bids(), x, rest) && equalSide(x.local.Asks(nil, checkDepth), rest.Asks(), x, rest) {
+		s.venue.metrics.comparisons[compareAgrees].Inc()
+		return
+	}
+	s.venue.metrics.comparisons[compareDiffers].Inc()
+	s.doubt(x, errDiffers)
+}
+
+// equalSide compares the levels that both sides reach: one may end earlier unless it says that it is whole.
+func equalSide(own, theirs []market.Level, x *seat, rest *market.OrderBook) bool {
+	n := min(len(own), len(theirs))
+	if n < len(own) && rest.Complete(n+1) || n < len(theirs) && x.local.Complete(n+1) {
+		return false // one of them has no more, and the other has
+	}
+	for i := range n {
+		if !own[i].Price.Equal(theirs[i].Price) || !own[i].Size.Equal(theirs[i].Size) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,120 @@
+package feed
+
+import (
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// become puts a book into a state and tells the listener.
+func (s *shard) become(b *book, to State, why market.Kind) {
+	if b.state != to {
+		b.since = s.now
+	}
+	b.state, b.reason = to, why
+	s.tellFreshness(b)
+}
+
+func (s *shard) tellFreshness(b *book) {
+	for _, n := range b.labels {
+		s.venue.feed.config.Listener.FreshnessChanged(n)
+	}
+}
+
+// tellBest tells of a best bid and ask that changed.
+func (s *shard) tellBest(b *book) {
+	if b.shown == nil || !b.shown.held {
+		return
+	}
+	now := b.shown.best()
+	if now.same(b.told) {
+		return
+	}
+	b.told = now
+	for _, n := range b.labels {
+		s.venue.feed.config.Listener.BestChanged(n)
+	}
+}
+
+// loseAll loses every book of a connection that is over. That says nothing against the books: they wait for the next
+// connection and for nothing else.
+func (s *shard) loseAll(l *link, err error) {
+	for _, x := range l.seats {
+		s.lose(x, err)
+		x.asked, x.bestOn, x.resubAt = false, false, time.Time{}
+	}
+}
+
+// lost gives a copy up, and then sees to it that it comes back.
+func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
+	b := x.book
+	if !x.lost || remedy == market.RemedyResubscribe && x.resubAt.IsZero() {
+		b.failed(s.now)
+		s.venue.metrics.resync(kindOf(err))
+		s.venue.logLost(x, err)
+	}
+	s.lose(x, err)
+	x.waiting = s.now
+	switch remedy {
+	case market.RemedySnapshot:
+	case market.RemedyResubscribe:
+		if x.resubAt.IsZero() {
+			x.resubAt = s.now.Add(bookDelay(b.failures))
+			signal(s.woken)
+		}
+	case market.RemedyReconnect:
+		x.link.fail(err)
+	}
+}
+
+// lose gives a copy up at once: nobody sees it as live from here on. If it is the one that is shown, its last good version
+// is offered to be kept. Nil: it is not good for another reason than the exchange's trouble, and the state stays.
+func (s *shard) lose(x *seat, err error) {
+	if !x.lost {
+		x.confirmed, x.lost = x.confirmedAt(), true
+		x.topOn, x.ahead, x.pending = false, ahead{}, nil
+	}
+	b := x.book
+	if b.shown != x {
+		return
+	}
+	switch {
+	case b.state == StateLive:
+		s.keepCopy(b)
+		why := kindOf(err)
+		if err == nil {
+			why = market.KindTimeout
+		}
+		s.become(b, StateStale, why)
+	case b.state == StateSyncing:
+		b.reason = kindOf(err)
+	}
+}
+
+// expire notes that nobody vouches for a book any more.
+func (s *shard) expire(b *book) {
+	x := b.shown
+	s.keepCopy(b)
+	b.failed(s.now)
+	b.state, b.reason, b.since = StateStale, market.KindTimeout, x.overAt()
+	s.tellFreshness(b)
+	s.venue.metrics.resync(market.KindTimeout)
+	if s.venue.rules.Recheck && s.venue.rules.SnapshotDepth > 0 && x.mute {
+		return // the snapshot that would be needed cannot be had either; checks and the book's own events go on
+	}
+	if x.resubAt.IsZero() {
+		x.resubAt = s.now.Add(bookDelay(b.failures))
+		signal(s.woken)
+	}
+}
+
+// keepCopy offers the last good version of what is shown of a book to be kept.
+func (s *shard) keepCopy(b *book) {
+	if b.shown == nil || !b.shown.held {
+		return
+	}
+	b.keptAt, b.keptVersion = s.now, b.shown.version
+	for _, n := range b.labels {
+		s.venue.feed.config.Keep(n.orderBook())
+	}
+}

@@ -1,0 +1,194 @@
+package feed
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+const (
+	// sweepEvery is how often everything is looked at. What has a moment of its own (the end of a book's time) is looked at
+	// then.
+	sweepEvery = time.Second
+	// recheckBefore is how long before the end of its time a book is checked by REST: enough for a queue, and late enough
+	// that a book which is merely slow costs nothing.
+	recheckBefore = 20 * time.Second
+	// aheadFor is how long what a check knew may take to come by the stream: a batch is 100 ms at Binance.
+	aheadFor = 2 * time.Second
+	// checkAgain is how long after a check that settled nothing the next may follow.
+	checkAgain = 5 * time.Second
+	// coveredLeast is how much of a snapshot has to be left, in percent, before it is loaded anew.
+	coveredLeast = 50
+	// unchangedKeep is how often a live book is offered to be kept that does not change: its age goes on falling.
+	unchangedKeep = time.Minute
+)
+
+// sweep looks after the exchange's books until ctx ends, and starts the keepers of shards in all.
+func (v *venue) sweep(ctx context.Context, all *sync.WaitGroup) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	next := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.woken:
+			v.launch(ctx, all)
+		case l := <-v.starts:
+			v.start(l)
+		case <-timer.C:
+			now := time.Now()
+			v.coarse.Store(int64(now.Sub(v.began)))
+			if !now.Before(next) {
+				next = now.Add(sweepEvery)
+				v.idle()
+				v.compare(now)
+			}
+			timer.Reset(max(min(v.sweepShards(), time.Until(next)), 0))
+		}
+	}
+}
+
+// launch starts the keepers that do not run yet.
+func (v *venue) launch(ctx context.Context, all *sync.WaitGroup) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, s := range v.shards {
+		if !s.running {
+			s.running = true
+			all.Go(func() { s.keep(ctx) })
+		}
+	}
+}
+
+// start streams a pair that is read often. There may be no room: it is read by REST then, as before.
+func (v *venue) start(l market.Listing) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, _ = v.join(l, false) // as said
+}
+
+// idle releases what nobody has used for a while.
+func (v *venue) idle() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.coarse.Load()
+	for _, b := range v.books {
+		if b.watched.Load() == 0 && now-b.used.Load() >= int64(v.feed.config.IdleAfter) {
+			v.release(b)
+		}
+	}
+}
+
+// sweepShards looks at every book and returns in how long the first of them needs a look again, at most sweepEvery.
+func (v *venue) sweepShards() time.Duration {
+	var n counts
+	wait := sweepEvery
+	for _, s := range v.list() {
+		wait = min(wait, s.sweep(&n))
+	}
+	v.metrics.show(n)
+	return wait
+}
+
+// counts are books by state.
+type counts struct{ syncing, live, stale int }
+
+func (n *counts) add(s State) {
+	switch s {
+	case StateSyncing:
+		n.syncing++
+	case StateLive:
+		n.live++
+	case StateStale:
+		n.stale++
+	}
+}
+
+func (s *shard) sweep(n *counts) time.Duration {
+	s.enter()
+	defer s.mu.Unlock()
+	for _, l := range []*link{s.cur, s.next} {
+		if l == nil || l.over != nil {
+			continue
+		}
+		l.listen()
+		s.take(l, l.conn.Tick(s.now), s.now, nil)
+		for _, x := range l.seats {
+			s.silent(x)
+		}
+	}
+	wait := sweepEvery
+	for _, b := range s.books {
+		wait = min(wait, s.look(b))
+		n.add(b.state)
+	}
+	return wait
+}
+
+// silent starts a subscription anew of which nothing comes.
+func (s *shard) silent(x *seat) {
+	if !x.asked || x.refused || x.synced() || x.snapshot || !x.resubAt.IsZero() || s.now.Sub(x.waiting) < answerWithin {
+		return
+	}
+	s.lost(x, s.venue.refuse(market.KindTimeout, errUnanswered), market.RemedyResubscribe)
+	s.unreachable(x.book, market.KindTimeout)
+}
+
+// look decides what a book's time asks for, and returns in how long to look again.
+func (s *shard) look(b *book) time.Duration {
+	x := b.shown
+	if x == nil || !x.synced() {
+		return sweepEvery
+	}
+	left := -elapsed(s.now, x.overAt())
+	if b.state == StateLive && left < 0 {
+		s.expire(b)
+	}
+	if !x.synced() {
+		return sweepEvery
+	}
+	if s.venue.rules.Recheck && left <= recheckBefore {
+		s.check(x)
+	}
+	if b.state != StateLive {
+		return sweepEvery
+	}
+	if !x.refreshAt.IsZero() && (!s.now.Before(x.refreshAt) || x.local.Covered() < coveredLeast) {
+		x.refreshAt = s.now.Add(refreshAfter + rand.N(refreshBefore-refreshAfter))
+		s.queueSnapshot(x, rankRefresh, 0)
+	}
+	s.keepNow(b)
+	return left + time.Millisecond // the end itself is within the time
+}
+
+// keepNow offers a live book to be kept, if its time has come.
+func (s *shard) keepNow(b *book) {
+	every := s.venue.feed.config.KeepEvery
+	if every <= 0 {
+		return
+	}
+	since := s.now.Sub(b.keptAt)
+	if b.keptVersion != b.shown.version && since >= every || since >= max(every, unchangedKeep) {
+		s.keepCopy(b)
+	}
+}
+
+// check has a quiet book checked by REST, and gives one up that is behind what REST knew for too long.
+func (s *shard) check(x *seat) {
+	if !x.ahead.since.IsZero() {
+		if s.now.Sub(x.ahead.since) >= aheadFor {
+			x.ahead = ahead{}
+			s.lost(x, s.venue.refuse(market.KindTimeout, errFrozen), market.RemedyResubscribe)
+		}
+		return
+	}
+	if x.checking || s.now.Before(x.checkAt) {
+		return
+	}
+	x.checking = true
+	s.venue.queue.push(&job{seat: x, rank: rankCheck, at: s.now})
+}
