@@ -1,0 +1,593 @@
+package exchangesim_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"exchange-gateway/internal/exchangesim"
+)
+
+const (
+	okxPublic   = "ws://ws.okx.com:8443/ws/v5/public"
+	okxBusiness = "ws://ws.okx.com:8443/ws/v5/business"
+)
+
+// okxMessage is any JSON message of OKX's streams.
+type okxMessage struct {
+	ID        string `json:"id"`
+	Event     string `json:"event"`
+	Code      string `json:"code"`
+	Msg       string `json:"msg"`
+	ConnID    string `json:"connId"`
+	ConnCount string `json:"connCount"`
+	Arg       struct {
+		Channel string `json:"channel"`
+		InstID  string `json:"instId"`
+	} `json:"arg"`
+	Action string    `json:"action"`
+	Data   []okxData `json:"data"`
+}
+
+type okxData struct {
+	Asks      [][]string `json:"asks"`
+	Bids      [][]string `json:"bids"`
+	InstID    string     `json:"instId"`
+	TS        string     `json:"ts"`
+	Checksum  *int       `json:"checksum"`
+	SeqID     int64      `json:"seqId"`
+	PrevSeqID *int64     `json:"prevSeqId"`
+	TradeID   string     `json:"tradeId"`
+	Side      string     `json:"side"`
+	Px        string     `json:"px"`
+	Last      string     `json:"last"`
+	BidPx     string     `json:"bidPx"`
+	AskPx     string     `json:"askPx"`
+}
+
+// okxBook keeps a book by the documented procedure.
+type okxBook struct {
+	ledger
+	last int64
+}
+
+// take applies a message and reports false for a gap, which leaves the book alone.
+func (b *okxBook) take(t *testing.T, m okxMessage) bool {
+	t.Helper()
+	if len(m.Data) != 1 || m.Data[0].Bids == nil || m.Data[0].Asks == nil || m.Data[0].PrevSeqID == nil || m.Data[0].Checksum == nil || *m.Data[0].Checksum != 0 {
+		t.Fatalf("not a message of books: %+v", m)
+	}
+	d := m.Data[0]
+	switch m.Action {
+	case "snapshot":
+		if *d.PrevSeqID != -1 {
+			t.Fatalf("prevSeqId of a snapshot: %d", *d.PrevSeqID)
+		}
+		b.ledger = ledger{map[string]string{}, map[string]string{}}
+	case "update":
+		if *d.PrevSeqID != b.last {
+			return false
+		}
+	default:
+		t.Fatalf("action %q", m.Action)
+	}
+	apply(b.bids, okxPairs(t, d.Bids))
+	apply(b.asks, okxPairs(t, d.Asks))
+	b.last = d.SeqID
+	return true
+}
+
+func okxPairs(t *testing.T, rows [][]string) [][2]string {
+	t.Helper()
+	out := make([][2]string, len(rows))
+	for i, r := range rows {
+		if len(r) != 4 || r[2] != "0" {
+			t.Fatalf("level %v", r)
+		}
+		out[i] = [2]string{r[0], r[1]}
+	}
+	return out
+}
+
+// check compares the book with the truth at its sequence and, where the message has one, at its time.
+func (b *okxBook) check(t *testing.T, v *exchangesim.Venue, m okxMessage) {
+	t.Helper()
+	bySeq, err := v.BookBySeq(m.Arg.InstID, b.last, 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byTime, err := v.Book(m.Arg.InstID, okxTime(t, m.Data[0].TS), 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.equal(ledgerOf(bySeq)) || !b.equal(ledgerOf(byTime)) {
+		t.Fatalf("%s: another book than the venue's at sequence %d", m.Arg.InstID, b.last)
+	}
+}
+
+func okxTime(t *testing.T, ms string) time.Time {
+	t.Helper()
+	n, err := strconv.ParseInt(ms, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.UnixMilli(n)
+}
+
+func subscribeOKX(channel string, symbols ...string) string {
+	args := make([]string, len(symbols))
+	for i, s := range symbols {
+		args[i] = fmt.Sprintf(`{"channel":%q,"instId":%q}`, channel, s)
+	}
+	return `{"id":"1512","op":"subscribe","args":[` + strings.Join(args, ",") + `]}`
+}
+
+// wantOKX is want with the message read.
+func wantOKX(t *testing.T, ws *streamClient, part string, within time.Duration) okxMessage {
+	t.Helper()
+	return parse[okxMessage](t, ws.want(part, within))
+}
+
+// pinging keeps a connection open with OKX's own pings until the test is over.
+func pinging(t *testing.T, ws *streamClient) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(15 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = ws.conn.Write(ctx, websocket.MessageText, []byte("ping")) // it may be closed by now
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// TestOKXStream_books keeps the window of 400 levels by the documented procedure through seconds of changes.
+func TestOKXStream_books(t *testing.T) {
+	for _, c := range []struct {
+		symbol string
+		events int
+		levels int // a side
+	}{{"BTC-USDT", 150, 400}, {"ETH-USDT", 60, 400}, {"LTC-EUR", 3, 9}, {"DUST-ETH", 5, 0}} {
+		t.Run(c.symbol, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := newSim(t, exchangesim.Config{Seed: 5})
+				v := sim.Venue("okx")
+				ws := dialStream(t, piped(t, sim, "okx"), okxPublic)
+				pinging(t, ws)
+				ws.send(subscribeOKX("books", c.symbol))
+				var book okxBook
+				removed := 0
+				for n := range c.events {
+					m := wantOKX(t, ws, `"action"`, 2*time.Minute)
+					if want := []string{"snapshot", "update"}[min(n, 1)]; m.Action != want || m.Arg.Channel != "books" || m.Arg.InstID != c.symbol {
+						t.Fatalf("message %d: %+v", n, m)
+					}
+					if !book.take(t, m) {
+						t.Fatalf("a gap at message %d", n)
+					}
+					book.check(t, v, m)
+					if c.levels > 0 && (len(book.bids) != c.levels || len(book.asks) != c.levels) {
+						t.Fatalf("%d bids and %d asks", len(book.bids), len(book.asks))
+					}
+					for _, r := range m.Data[0].Bids {
+						if r[1] == "0" {
+							removed++
+						}
+					}
+				}
+				if c.symbol == "BTC-USDT" && removed == 0 {
+					t.Fatal("no level was ever removed")
+				}
+			})
+		})
+	}
+}
+
+// TestOKXStream_keepAlive: a book that does not change is confirmed about every minute.
+func TestOKXStream_keepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(t, exchangesim.Config{Seed: 5})
+		ws := dialStream(t, piped(t, sim, "okx"), okxPublic)
+		pinging(t, ws)
+		ws.send(subscribeOKX("books", "HALT-USDT"))
+		var book okxBook
+		book.take(t, wantOKX(t, ws, `"snapshot"`, time.Second))
+		for range 3 {
+			began := time.Now()
+			m := wantOKX(t, ws, `"update"`, 2*time.Minute)
+			if d := m.Data[0]; len(d.Bids)+len(d.Asks) > 0 || d.SeqID != book.last || !book.take(t, m) {
+				t.Fatalf("%+v", m)
+			}
+			if took := time.Since(began); took < 55*time.Second || took > 65*time.Second {
+				t.Fatalf("a keep-alive after %v", took)
+			}
+			book.check(t, sim.Venue("okx"), m)
+		}
+		if _, err := sim.Venue("okx").Inject(exchangesim.Fault{Kind: exchangesim.FaultFreeze, Symbol: "HALT-USDT"}); err != nil {
+			t.Fatal(err)
+		}
+		ws.send(subscribeOKX("books5", "USDC-USDT"))
+		for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
+			if m, ok := ws.next(time.Second); !ok || strings.Contains(m, "HALT-USDT") {
+				t.Fatalf("got %q, want the other pair alone", m)
+			}
+		}
+	})
+}
+
+// TestOKXStream_idle: 4004 after half a minute without a word and without a push; pings of the protocol do not count, texts do.
+func TestOKXStream_idle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(t, exchangesim.Config{})
+		tr := piped(t, sim, "okx")
+		began := time.Now()
+		silent := dialStream(t, tr, okxPublic)
+		quiet := dialStream(t, tr, okxPublic)
+		kept := dialStream(t, tr, okxPublic)
+		quiet.send(subscribeOKX("books", "HALT-USDT"))
+		time.Sleep(20 * time.Second)
+		if err := silent.conn.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		kept.send("ping")
+		if m, _ := kept.next(time.Second); m != "pong" {
+			t.Fatalf("got %q, want pong", m)
+		}
+		for _, ws := range []*streamClient{silent, quiet} {
+			code, reason := ws.ended(time.Minute)
+			if took := time.Since(began); code != 4004 || reason != "No data received in 30s" || took < 29*time.Second || took > 31*time.Second {
+				t.Fatalf("closed with %d %q after %v", code, reason, took)
+			}
+		}
+		kept.silence(10 * time.Second)
+		if code, _ := kept.ended(time.Minute); code != 4004 {
+			t.Fatalf("closed with %d", code)
+		}
+	})
+}
+
+// TestOKXStream_requests: every arg is confirmed by itself, and what is wrong is an error without an arg.
+func TestOKXStream_requests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(t, exchangesim.Config{})
+		tr := piped(t, sim, "okx")
+		ws := dialStream(t, tr, okxPublic)
+		ws.send(`{"id":"a1","op":"subscribe","args":[{"channel":"books","instId":"HALT-USDT"},{"channel":"books","instId":"NO-PAIR"},
+			{"channel":"books","instId":"GONE-USDT"},{"channel":"bbo-tbt","instId":"HALT-USDT"},{"channel":"trades-all","instId":"BTC-USDT"},
+			{"channel":"books-l2-tbt","instId":"BTC-USDT"}]}`)
+		time.Sleep(time.Second)
+		events, pushes, conn := map[string]int{}, 0, ""
+		for m, ok := ws.next(time.Millisecond); ok; m, ok = ws.next(time.Millisecond) {
+			e := parse[okxMessage](t, m)
+			if e.Event == "" {
+				pushes++
+				continue
+			}
+			if e.Event != "channel-conn-count" && e.ID != "a1" || e.ConnID == "" || conn != "" && e.ConnID != conn || e.Event == "error" && strings.Contains(m, `"arg"`) {
+				t.Fatalf("event %s", m)
+			}
+			conn = e.ConnID
+			events[e.Event+e.Code]++
+		}
+		if pushes != 2 || fmt.Sprint(events) != "map[channel-conn-count:1 error60011:1 error60018:3 subscribe:2]" {
+			t.Fatalf("%d pushes, events %v", pushes, events)
+		}
+
+		ws.send(subscribeOKX("books", "HALT-USDT"))
+		if m, _ := ws.next(time.Second); !strings.Contains(m, `"event":"subscribe"`) {
+			t.Fatalf("repeated: %s", m)
+		}
+		ws.silence(time.Second) // and no second snapshot
+
+		for text, want := range map[string]string{
+			`{"op":"subscribe","args":["spot/ticker:BTC-USDT"]}`: `"code":"60012"`,
+			`{"op":"subscribe"`: `"code":"60012"`,
+			`{"op":"dance","args":[{"channel":"books","instId":"BTC-USDT"}]}`: `"code":"60012"`,
+			`{"op":"subscribe","args":[]}`:                                    `"code":"60012"`,
+			`{"id":"not-alphanumeric","op":"subscribe","args":[]}`:            `"code":"60012"`,
+		} {
+			ws.send(text)
+			if m, _ := ws.next(time.Second); !strings.Contains(m, want) || !strings.Contains(m, `"event":"error"`) {
+				t.Fatalf("%s: got %s", text, m)
+			}
+		}
+
+		ws.send(`{"op":"unsubscribe","args":[{"channel":"books","instId":"HALT-USDT"}]}`)
+		if m, _ := ws.next(time.Second); !strings.Contains(m, `"event":"unsubscribe","arg":{"channel":"books","instId":"HALT-USDT"}`) {
+			t.Fatalf("unsubscribe: %s", m)
+		}
+		ws.send(subscribeOKX("books", "HALT-USDT"))
+		ws.want(`"action":"snapshot"`, time.Second)
+		if n := sim.Venue("okx").Stats().Streams.Subscriptions; n != 2 {
+			t.Fatalf("%d subscriptions in force, want 2", n)
+		}
+	})
+}
+
+// TestOKXStream_order: at some subscriptions the data comes first, at most the confirmation.
+func TestOKXStream_order(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(t, exchangesim.Config{})
+		v := sim.Venue("okx")
+		ws := dialStream(t, piped(t, sim, "okx"), okxPublic)
+		first := map[bool]int{}
+		for _, s := range v.Symbols() {
+			if s == "GONE-USDT" {
+				continue
+			}
+			ws.send(subscribeOKX("tickers", s))
+			m := ""
+			for !strings.Contains(m, s) {
+				m, _ = ws.next(time.Second)
+			}
+			first[strings.Contains(m, `"event"`)]++
+			for i := 0; i < 50 && !strings.Contains(m, `"event":"subscribe","arg":{"channel":"tickers","instId":"`+s); i++ {
+				m, _ = ws.next(time.Second)
+			}
+		}
+		if first[true] <= first[false] || first[false] == 0 {
+			t.Fatalf("confirmed first: %d, data first: %d", first[true], first[false])
+		}
+	})
+}
+
+func TestOKXStream_limits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(t, exchangesim.Config{})
+		tr := piped(t, sim, "okx")
+		ws := dialStream(t, tr, okxPublic)
+		dialStream(t, tr, okxPublic)
+		dialStream(t, tr, okxBusiness)
+		_, res, err := websocket.Dial(t.Context(), okxPublic, &websocket.DialOptions{HTTPClient: &http.Client{Transport: tr}})
+		if err == nil || res == nil || res.StatusCode != http.StatusTooManyRequests {
+			t.Fatalf("the fourth handshake of a second: %v %v", res, err)
+		}
+		time.Sleep(time.Second)
+		dialStream(t, tr, okxPublic)
+
+		for i := range 481 {
+			ws.send(subscribeOKX("books", "HALT-USDT"))
+			m := ws.want(`"event"`, time.Second)
+			for strings.Contains(m, "channel-conn-count") {
+				m = ws.want(`"event"`, time.Second)
+			}
+			if refused := strings.Contains(m, `"code":"60014"`); refused != (i == 480) {
+				t.Fatalf("request %d: %s", i+1, m)
+			}
+			if i%10 == 0 {
+				time.Sleep(time.Second)
+			}
+		}
+	})
+}
+
+// TestOKXStream_notice: 64008 a minute before the end, which has no close frame.
+func TestOKXStream_notice(t *testing.T) {
+	for _, c := range []struct{ scaled, lead time.Duration }{{0, time.Minute}, {5 * time.Second, 5 * time.Second}} {
+		t.Run(c.lead.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := newSim(t, exchangesim.Config{})
+				ws := dialStream(t, piped(t, sim, "okx"), okxPublic)
+				pinging(t, ws)
+				ws.send(subscribeOKX("books", "BTC-USDT"))
+				ws.want(`"snapshot"`, time.Second)
+				if _, err := sim.Venue("okx").Inject(exchangesim.Fault{Kind: exchangesim.FaultCut, Latency: c.scaled}); err != nil {
+					t.Fatal(err)
+				}
+				ws.want(`"code":"64008"`, time.Second)
+				began := time.Now()
+				ws.want(`"update"`, time.Second) // it goes on until then
+				code, reason := ws.ended(2 * time.Minute)
+				if took := time.Since(began).Round(time.Second); code != -1 || took != c.lead {
+					t.Fatalf("ended with %d %s after %v, want %v", code, reason, took, c.lead)
+				}
+			})
+		})
+	}
+}
+
+// TestOKXStream_reset: after a legal reset the chain goes on from a smaller number, and the truth is still found by it. A reset whose
+// message is lost is a gap.
+func TestOKXStream_reset(t *testing.T) {
+	for _, kind := range []exchangesim.FaultKind{exchangesim.FaultResetSequence, exchangesim.FaultLostReset} {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := newSim(t, exchangesim.Config{Seed: 9})
+				v := sim.Venue("okx")
+				ws := dialStream(t, piped(t, sim, "okx"), okxPublic)
+				ws.send(subscribeOKX("books", "BTC-USDT"))
+				var book okxBook
+				book.take(t, wantOKX(t, ws, `"snapshot"`, time.Second))
+				for range 2 {
+					book.take(t, wantOKX(t, ws, `"update"`, time.Second))
+					before := book.last
+					if _, err := v.Inject(exchangesim.Fault{Kind: kind, Symbol: "BTC-USDT"}); err != nil {
+						t.Fatal(err)
+					}
+					fell, gap := 0, false
+					for range 20 {
+						m := wantOKX(t, ws, `"update"`, time.Second)
+						if gap = !book.take(t, m); gap {
+							break
+						}
+						if d := m.Data[0]; d.SeqID < *d.PrevSeqID {
+							fell++
+						}
+						book.check(t, v, m)
+					}
+					if kind == exchangesim.FaultLostReset {
+						if !gap || fell != 0 {
+							t.Fatalf("gap %v, %d resets seen, want a gap alone", gap, fell)
+						}
+						return
+					}
+					if gap || fell != 1 || book.last >= before {
+						t.Fatalf("gap %v, %d resets, from %d to %d", gap, fell, before, book.last)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestOKXStream_gap: a message that is dropped shows in the chain, and ending and starting the subscription brings a snapshot.
+func TestOKXStream_gap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(t, exchangesim.Config{})
+		v := sim.Venue("okx")
+		ws := dialStream(t, piped(t, sim, "okx"), okxPublic)
+		ws.send(subscribeOKX("books", "ETH-USDT"))
+		var book okxBook
+		book.take(t, wantOKX(t, ws, `"snapshot"`, time.Second))
+		if _, err := v.Inject(exchangesim.Fault{Kind: exchangesim.FaultGap, Symbol: "ETH-USDT", Count: 1}); err != nil {
+			t.Fatal(err)
+		}
+		for book.take(t, wantOKX(t, ws, `"update"`, time.Second)) {
+		}
+		ws.send(`{"op":"unsubscribe","args":[{"channel":"books","instId":"ETH-USDT"}]}`)
+		ws.want(`"event":"unsubscribe"`, time.Second)
+		ws.send(subscribeOKX("books", "ETH-USDT"))
+		for m, n := wantOKX(t, ws, `"action"`, time.Second), 0; n < 10; m, n = wantOKX(t, ws, `"action"`, time.Second), n+1 {
+			if !book.take(t, m) {
+				t.Fatal("a second gap")
+			}
+			book.check(t, v, m)
+		}
+
+		if _, err := v.Inject(exchangesim.Fault{Kind: exchangesim.FaultRefuse, Symbol: "BTC-USDT"}); err != nil {
+			t.Fatal(err)
+		}
+		ws.send(subscribeOKX("books", "BTC-USDT"))
+		if m := wantOKX(t, ws, `"error"`, time.Second); m.Code != "60018" || m.ID != "1512" {
+			t.Fatalf("refused with %+v", m)
+		}
+	})
+}
+
+// TestOKXStream_tops: books5 and bbo-tbt are small books without action, checksum and prevSeqId, and repeat when nothing changes.
+func TestOKXStream_tops(t *testing.T) {
+	for channel, levels := range map[string]int{"books5": 5, "bbo-tbt": 1} {
+		t.Run(channel, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := newSim(t, exchangesim.Config{})
+				v := sim.Venue("okx")
+				ws := dialStream(t, piped(t, sim, "okx"), okxPublic)
+				pinging(t, ws)
+				ws.send(subscribeOKX(channel, "BTC-USDT"))
+				for range 20 {
+					m := wantOKX(t, ws, `"data"`, time.Second)
+					d := m.Data[0]
+					truth, err := v.BookBySeq("BTC-USDT", d.SeqID, levels)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := ledger{map[string]string{}, map[string]string{}}
+					apply(got.bids, okxPairs(t, d.Bids))
+					apply(got.asks, okxPairs(t, d.Asks))
+					if m.Action != "" || d.Checksum != nil || d.PrevSeqID != nil || (d.InstID != "") != (channel == "books5") || !got.equal(ledgerOf(truth)) {
+						t.Fatalf("%+v", m)
+					}
+				}
+				ws.send(`{"op":"unsubscribe","args":[{"channel":"` + channel + `","instId":"BTC-USDT"}]}`)
+				ws.want(`"unsubscribe"`, time.Second)
+				ws.send(subscribeOKX(channel, "HALT-USDT"))
+				first := wantOKX(t, ws, `"data"`, time.Second)
+				began := time.Now()
+				again := wantOKX(t, ws, `"data"`, 2*time.Minute)
+				if took := time.Since(began).Round(time.Second); took != time.Minute || again.Data[0].SeqID != first.Data[0].SeqID {
+					t.Fatalf("repeated after %v: %+v", took, again)
+				}
+			})
+		})
+	}
+}
+
+// TestOKXStream_tickersAndTrades: both agree with what REST says at the same moment.
+func TestOKXStream_tickersAndTrades(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(t, exchangesim.Config{})
+		v, tr := sim.Venue("okx"), piped(t, sim, "okx")
+		ws := dialStream(t, tr, okxPublic)
+		ws.send(subscribeOKX("tickers", "BTC-USDT"))
+		for range 10 {
+			d := wantOKX(t, ws, `"data"`, time.Second).Data[0]
+			truth, err := v.Book("BTC-USDT", okxTime(t, d.TS), 1)
+			if err != nil || d.BidPx != truth.Bids[0].Price || d.AskPx != truth.Asks[0].Price || d.Last == "" {
+				t.Fatalf("%v: %+v, the book is %+v", err, d, truth)
+			}
+		}
+		for url, channel := range map[string]string{okxPublic: "trades", okxBusiness: "trades-all"} {
+			ws := dialStream(t, tr, url)
+			ws.send(subscribeOKX(channel, "BTC-USDT"))
+			last := int64(0)
+			for range 5 {
+				d := wantOKX(t, ws, `"data"`, 2*time.Second).Data[0]
+				id, err := strconv.ParseInt(d.TradeID, 10, 64)
+				if err != nil || last != 0 && id != last+1 || d.Px == "" || d.Side != "buy" && d.Side != "sell" {
+					t.Fatalf("after trade %d: %+v", last, d)
+				}
+				last = id
+			}
+		}
+	})
+}
+
+// FuzzOKXStream_request: whatever a client sends, the venue answers the next ping or has closed the connection.
+func FuzzOKXStream_request(f *testing.F) {
+	for _, s := range []string{
+		subscribeOKX("books", "BTC-USDT"), `{"op":"unsubscribe","args":[{"channel":"tickers","instId":"BTC-USDT"}]}`, `{"op":"login","args":[{}]}`,
+		`{"id":"1","op":"subscribe","args":[{"channel":"trades"}]}`, `[]`, `null`, `"ping"`, `{`, "\xff",
+	} {
+		f.Add(s)
+	}
+	sim, err := exchangesim.New(exchangesim.Config{Unlimited: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(sim.Close)
+	f.Fuzz(func(t *testing.T, text string) {
+		answerPing(t, sim.Venue("okx"), okxPublic, text, "ping", "pong")
+	})
+}
+
+// answerPing sends a text, then another that has a known answer, and waits for it or for the end of the connection.
+func answerPing(t *testing.T, v *exchangesim.Venue, url, text, ping, pong string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: v.Transport()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(64 << 20)
+	for _, m := range []string{text, ping} {
+		_ = conn.Write(ctx, websocket.MessageText, []byte(m)) // it may be closed by now
+	}
+	for {
+		_, data, err := conn.Read(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				t.Fatalf("no answer after %q", text)
+			}
+			return
+		}
+		if strings.Contains(string(data), pong) {
+			return
+		}
+	}
+}
