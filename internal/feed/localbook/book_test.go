@@ -126,7 +126,13 @@ func TestBook_suspects(t *testing.T) {
 
 func TestBook_loadSuspects(t *testing.T) {
 	for _, c := range [][2]string{
-		{"5x1", "5x1"}, {"6x1", "5x1"}, {"-1x1", ""}, {"0x1", ""}, {"1x-1", ""}, {"", "5x1 6x1 5.0x1"}, {"5x1 4x1 5.00x1", ""},
+		{"5x1", "5x1"},
+		{"6x1", "5x1"},
+		{"-1x1", ""},
+		{"0x1", ""},
+		{"1x-1", ""},
+		{"", "5x1 6x1 5.0x1"},
+		{"5x1 4x1 5.00x1", ""},
 		{"", "1e30x1 1e29x1 100e28x1"},
 	} {
 		b := load(t, "100x1", "101x1", 0, false)

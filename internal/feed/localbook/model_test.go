@@ -98,8 +98,8 @@ func mustShow(t *testing.T, b *localbook.Book, m *model, where string) {
 // source makes random levels: prices around a middle in ticks, now and then spelled otherwise, far off, or too long to fit.
 type source struct {
 	*rand.Rand
-	middle, ticks int64
-	odd           int // one in so many
+	middle int64
+	odd    int // one in so many
 }
 
 func (s *source) price(side int) market.Number {
