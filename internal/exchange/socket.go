@@ -120,6 +120,11 @@ func (c *Client) refusedHandshake(
 func (s *Socket) heard() {
 	s.last.Store(int64(time.Since(s.began)))
 	s.watchdog.Reset(s.dial.Silence)
+	select {
+	case <-s.closed:
+		s.watchdog.Stop() // a frame that came as the connection was closed
+	default:
+	}
 }
 
 // LastFrame is when a frame of any kind last came.
@@ -133,9 +138,11 @@ func (s *Socket) dead() {
 	s.shut()
 }
 
-// Read waits for the next message; its bytes are valid until the next Read.
+// Read waits for the next message; its bytes are valid until the next Read. When ctx ends the connection does.
 func (s *Socket) Read(ctx context.Context) ([]byte, error) {
-	_, r, err := s.conn.Reader(ctx)
+	// The library would watch ctx anew for each part of each frame, which costs more than the reading.
+	defer context.AfterFunc(ctx, s.shut)()
+	_, r, err := s.conn.Reader(context.WithoutCancel(ctx))
 	if err == nil {
 		s.buf.Reset()
 		if s.buf.Cap() > maxKept {
@@ -157,6 +164,9 @@ func (s *Socket) ended(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		return s.fail(market.KindOf(ctx.Err()), err)
+	}
+	if errors.Is(err, websocket.ErrMessageTooBig) {
+		return s.fail(market.KindMalformed, err)
 	}
 	e := s.fail(market.KindUnavailable, err)
 	if code := websocket.CloseStatus(err); code >= 0 {
@@ -230,7 +240,7 @@ func (s *Socket) shut() {
 // Close ends the connection and waits for what it started.
 func (s *Socket) Close() {
 	s.over.CompareAndSwap(nil, s.fail(market.KindCanceled, errClosed))
-	s.watchdog.Stop()
 	s.shut()
+	s.watchdog.Stop()
 	s.keeper.Wait()
 }
