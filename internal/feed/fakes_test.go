@@ -381,11 +381,19 @@ func (c *conn) Decode(raw []byte, at time.Time) []market.StreamEvent {
 // panics is a message that a decoder dies of.
 const panics = market.StreamEventKind(200)
 
+// Load answers with the snapshot and with what was buffered since.
 func (c *conn) Load(b *market.OrderBook) []market.StreamEvent {
-	return []market.StreamEvent{{
+	w := c.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := []market.StreamEvent{{
 		Kind: market.StreamSnapshot, Symbol: b.Symbol, Bids: b.Bids(), Asks: b.Asks(), Sequence: b.Sequence,
 		ConfirmedAt: b.ConfirmedAt, Limit: 1000,
 	}}
+	if n := w.seq[b.Symbol]; n > b.Sequence.Value && !w.frozen[b.Symbol] {
+		events = append(events, market.StreamEvent{Kind: market.StreamUpdate, Symbol: b.Symbol, Bids: levels("100", n), Sequence: w.sequence(n)})
+	}
+	return events
 }
 
 func (c *conn) Distrust(symbol string, why error) []market.StreamEvent {
