@@ -17,12 +17,18 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	tuneMemory(sys.env)
 	log := newLog(sys.err, conf.Log)
 	a, err := app.New(conf, app.Options{Log: log, Version: thisBuild().Version})
 	if err != nil {
 		return err
 	}
+	tuned := make(chan struct{})
+	tuning, stop := context.WithCancel(ctx)
+	go func() {
+		defer close(tuned)
+		tuneMemory(tuning, sys.env)
+	}()
+	defer func() { stop(); <-tuned }()
 	err = a.Run(ctx, func(at app.Addresses) {
 		log.InfoContext(ctx, "listening", slog.String("public", at.Public), slog.String("admin", at.Admin), slog.Bool("tls", at.TLS))
 	})

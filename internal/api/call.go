@@ -83,6 +83,9 @@ func (c *call) send(status int, contentType []string) {
 	_, _ = c.Write(c.doc.b) // a caller that left is seen by the server, and there is nobody to tell
 }
 
+// Unwrap lets http.ResponseController reach the connection.
+func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
 // WriteHeader notes the status for the log.
 func (c *call) WriteHeader(status int) {
 	if !c.wrote {

@@ -22,6 +22,7 @@ const (
 	CodeBodyTooLarge     Code = "body_too_large"
 	CodeURITooLong       Code = "uri_too_long"
 	CodeHeaderTooLarge   Code = "header_too_large"
+	CodeUpgradeRequired  Code = "upgrade_required"
 	CodeOverloaded       Code = "overloaded"
 	CodeShuttingDown     Code = "shutting_down"
 	CodeInternal         Code = "internal"
@@ -158,6 +159,11 @@ func Catalogue() []Entry {
 			CodeURITooLong, 414, "URL too long", ccxtBadRequest, OriginGateway, false,
 			"The request's target is over 8 KiB.",
 			"Ask for fewer symbols at once.",
+		},
+		{
+			CodeUpgradeRequired, 426, "WebSocket needed", ccxtBadRequest, OriginGateway, false,
+			"The route speaks WebSocket and the request is no handshake.",
+			"Connect with a WebSocket client, or use server-sent events at `/v1/stream/orderbook`.",
 		},
 		{
 			CodeHeaderTooLarge, 431, "Headers too large", ccxtBadRequest, OriginGateway, false,

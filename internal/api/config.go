@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/feed/hub"
 	"exchange-gateway/internal/market"
 )
 
@@ -17,6 +18,8 @@ type Config struct {
 	Books    Books      // needed
 	Accounts Accounts   // needed
 	Keys     *keys.Ring // needed; may be empty
+	Hub      *hub.Hub   // fans streamed books out; nil: the routes of streams are not there
+	Feed     Feed       // tells of them; nil tells nothing
 
 	// Circuit reads the worst circuit of an exchange's class, for problems; it does no I/O. Nil shows none.
 	Circuit func(market.ExchangeID, market.Class) market.CircuitState
@@ -30,6 +33,7 @@ type Config struct {
 	DefaultDepth int           // 100 levels a side
 	MaxDepth     int           // 1,000
 	MaxInFlight  int           // 1,000 requests; beyond it `overloaded`
+	MaxStreams   int           // 10,000 clients of streams; beyond it `overloaded`
 	Deadline     time.Duration // 25 s for one request; above the longest deadline of a call, 20 s
 
 	Version  string

@@ -55,6 +55,14 @@ func (f *fakeBooks) OrderBook(ctx context.Context, q gateway.BookQuery) (*gatewa
 	return f.book(ctx, q)
 }
 
+func (f *fakeBooks) Listing(_ context.Context, exchange market.ExchangeID, pair market.Pair) (market.Listing, error) {
+	f.note(pair)
+	if f.err != nil {
+		return market.Listing{}, f.err
+	}
+	return market.Listing{Exchange: exchange, Pair: pair, Symbol: pair.Base + "-" + pair.Quote, Status: market.TradingActive}, nil
+}
+
 func (f *fakeBooks) Exchanges() []market.ExchangeID {
 	return []market.ExchangeID{"binance", "okx", "coinbase"}
 }

@@ -31,6 +31,9 @@ func (s *Server) adminRoutes() http.Handler {
 		}
 		metrics.ServeHTTP(c, r)
 	}
+	captures := s.serve(endpoint{RouteCapture, "/admin/v1/captures/{exchange}", accessOps, []string{"symbol"}, s.capture})
+	m.Get("/admin/v1/captures/{exchange}", captures)
+	m.Head("/admin/v1/captures/{exchange}", captures)
 	m.Get("/metrics", h)
 	m.Head("/metrics", h)
 	return m

@@ -18,6 +18,7 @@ type Books interface {
 	Tickers(ctx context.Context, exchange market.ExchangeID, pairs []market.Pair) ([]gateway.TickerResult, error)
 	Markets(ctx context.Context, exchange market.ExchangeID) (*gateway.Markets, error)
 	Status(ctx context.Context, exchange market.ExchangeID) (*gateway.Status, error)
+	Listing(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (market.Listing, error)
 }
 
 // Accounts answers the questions about balances, live or not at all.

@@ -24,6 +24,9 @@ const (
 	RouteOrderBooks
 	RoutePrice
 	RouteErrors
+	RouteStream
+	RouteStreamOrderBook
+	RouteCapture
 	RouteLive
 	RouteReady
 	RouteMetrics
@@ -33,7 +36,7 @@ const (
 var routeNames = [routeCount]string{
 	RouteOther: "other", RouteExchanges: "exchanges", RouteOrderBook: "orderbook", RouteTicker: "ticker", RouteTickers: "tickers",
 	RouteMarkets: "markets", RouteStatus: "status", RouteBalance: "balance", RouteOrderBooks: "orderbooks", RoutePrice: "price",
-	RouteErrors: "errors", RouteLive: "livez", RouteReady: "readyz", RouteMetrics: "metrics",
+	RouteErrors: "errors", RouteStream: "stream", RouteStreamOrderBook: "stream_orderbook", RouteCapture: "capture", RouteLive: "livez", RouteReady: "readyz", RouteMetrics: "metrics",
 }
 
 // String is the stable name.
@@ -78,8 +81,21 @@ func (s *Server) endpoints() []endpoint {
 	}
 }
 
+// streamEndpoints are the routes whose answers go on.
+func (s *Server) streamEndpoints() []endpoint {
+	return []endpoint{
+		{RouteStream, "/v1/stream", accessMarket, nil, s.webSocket},
+		{RouteStreamOrderBook, "/v1/stream/orderbook", accessMarket, []string{"exchange", "symbol", "depth"}, s.events},
+	}
+}
+
 func (s *Server) publicRoutes() http.Handler {
 	m := s.router()
+	if s.streams != nil {
+		for _, e := range s.streamEndpoints() {
+			m.Get(e.path, s.serveStream(e))
+		}
+	}
 	for _, e := range s.endpoints() {
 		h := s.serve(e)
 		m.Get(e.path, h)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/api/stream"
 	"exchange-gateway/internal/market"
 )
 
@@ -41,6 +42,7 @@ type Server struct {
 	stop        context.CancelFunc
 	errorsDoc   []byte
 	exchangeIDs []market.ExchangeID // those that are enabled, in their configured order
+	streams     *stream.Streams     // nil without a hub
 	public      http.Handler
 	admin       http.Handler
 }
@@ -60,6 +62,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.errorsDoc = errorsDoc()
 	s.exchangeIDs = cfg.Books.Exchanges()
+	s.streams = s.newStreams()
 	s.public, s.admin = s.front(s.publicRoutes()), s.front(s.adminRoutes())
 	return s, nil
 }
@@ -67,7 +70,7 @@ func New(cfg Config) (*Server, error) {
 // Public is the handler of the public listener.
 func (s *Server) Public() http.Handler { return s.public }
 
-// Admin is the handler of the admin listener: probes and metrics.
+// Admin is the handler of the admin listener: probes, metrics and captures.
 func (s *Server) Admin() http.Handler { return s.admin }
 
 // Drain makes /readyz answer 503, so that no new work is sent here. Requests are answered as before.

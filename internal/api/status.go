@@ -21,6 +21,9 @@ func (s *Server) exchanges(_ context.Context, c *call, r *http.Request, _ *query
 		for _, name := range [...]string{"fetchOrderBook", "fetchTicker", "fetchTickers", "fetchMarkets", "fetchStatus"} {
 			d.bool(name, true)
 		}
+		for _, name := range [...]string{"watchOrderBook", "watchTicker"} {
+			d.bool(name, s.streamed(id))
+		}
 		wallets := s.wallets(id)
 		d.bool("fetchBalance", len(wallets) > 0)
 		d.close('}')
@@ -62,7 +65,11 @@ func (s *Server) status(ctx context.Context, c *call, r *http.Request, _ *query)
 	if err != nil {
 		return err
 	}
-	appendStatus(&c.doc, st, time.Now())
+	now := time.Now()
+	appendStatus(&c.doc, st, now)
+	c.doc.b = c.doc.b[:len(c.doc.b)-1] // its closing brace
+	s.appendStreams(&c.doc, exchange, now)
+	c.doc.close('}')
 	s.sendPacked(c, r, http.StatusOK)
 	return nil
 }

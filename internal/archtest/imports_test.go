@@ -53,7 +53,8 @@ var rules = map[string]rule{
 	"internal/feed/localbook":        {ours: []string{"internal/market"}},
 	"internal/feed/hub":              {ours: []string{"internal/market", "internal/feed"}, outside: []string{decimal, prometheus}},
 	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{decimal, prometheus}},
-	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/api/keys"}, outside: []string{chi, prometheus}},
+	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/feed", "internal/feed/hub", "internal/api/keys", "internal/api/stream"}, outside: []string{chi, prometheus}},
+	"internal/api/stream":            {ours: []string{"internal/market", "internal/feed", "internal/feed/hub"}, outside: []string{gobwas, prometheus}},
 	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},
 	"internal/archtest":              {},
 }
@@ -61,7 +62,7 @@ var rules = map[string]rule{
 // free are the trees whose packages may import everything of ours, and the libraries of a program.
 var free = map[string]rule{
 	"cmd/exchangesim": {ours: []string{"internal/exchangesim"}, outside: []string{kong, syncx}},
-	"cmd":             {ours: []string{"internal", "cmd/gateway"}, outside: []string{redis, prometheus, yaml, kong, syncx, "golang.org/x/net/netutil"}},
+	"cmd":             {ours: []string{"internal", "cmd/gateway"}, outside: []string{redis, prometheus, yaml, kong, syncx}},
 	"test":            {ours: []string{"internal", "cmd", "test"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal}},
 }
 

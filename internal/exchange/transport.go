@@ -29,6 +29,15 @@ func NewTransport(tlsConfig *tls.Config) http.RoundTripper {
 	return &transport{pooled: pooled, fresh: fresh}
 }
 
+// NewStreamTransport is the transport of an exchange's streams. Each of its connections is one stream, so none is kept for
+// the next, and their number is bounded by who opens them. tlsConfig may be nil.
+func NewStreamTransport(tlsConfig *tls.Config) http.RoundTripper {
+	t := newHTTP1(tlsConfig)
+	t.MaxConnsPerHost = 0
+	t.MaxIdleConnsPerHost = -1
+	return t
+}
+
 func newHTTP1(tlsConfig *tls.Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
 	protocols := new(http.Protocols)

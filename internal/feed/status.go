@@ -55,6 +55,7 @@ func (f *Feed) Status(id market.ExchangeID) Status {
 	if v == nil {
 		return out
 	}
+	out.Streamed = true
 	for _, s := range v.list() {
 		s.describe(&out)
 	}

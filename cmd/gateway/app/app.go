@@ -15,6 +15,8 @@ import (
 	"exchange-gateway/internal/api"
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/cache"
+	"exchange-gateway/internal/feed"
+	"exchange-gateway/internal/feed/hub"
 	"exchange-gateway/internal/fleet"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
@@ -40,6 +42,8 @@ type App struct {
 	guard    *resilience.Guard
 	gates    *fleet.Gates
 	store    *cache.Store
+	hub      *hub.Hub
+	feed     *feed.Feed
 	books    *gateway.Books
 	accounts *gateway.Accounts
 	api      *api.Server
@@ -76,6 +80,7 @@ func New(conf config.Config, o Options) (*App, error) {
 	a.store = cache.New(cache.Config{
 		FreshFor: conf.FreshFor, BookTTL: conf.StaleMaxAge, Prefix: conf.Redis.KeyPrefix, Exchanges: a.ids,
 	}, a.redis, o.Log, a.registry)
+	a.newFeed(venues)
 	a.books = gateway.NewBooks(a.booksConfig(venues))
 	a.accounts = gateway.NewAccounts(gateway.AccountsConfig{
 		Exchanges: a.ids, Accounts: venues.accounts, Log: o.Log, Metrics: a.registry,
@@ -116,10 +121,10 @@ func (a *App) Start(ctx context.Context) {
 }
 
 // Background does what goes on beside requests until ctx ends: refreshing lists, writing copies to Redis, watching the
-// keys file. It returns when all of it has ended.
+// keys file, keeping books from streams. It returns when all of it has ended.
 func (a *App) Background(ctx context.Context) error {
 	gates := func(ctx context.Context) error { return a.gates.Run(ctx, a.guard.Adopt) }
-	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run)
+	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.feed.Run, a.warm)
 }
 
 // Close ends what Start and the requests began. It is called once, after the last request, and keeps to ctx.

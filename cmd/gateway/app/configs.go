@@ -12,7 +12,7 @@ import (
 func (a *App) booksConfig(v venues) gateway.BooksConfig {
 	c := a.conf
 	return gateway.BooksConfig{
-		Venues: v.public, Books: a.store, Lists: a.store, Inventory: a.guard,
+		Venues: v.public, Books: a.store, Lists: a.store, Inventory: a.guard, Local: localBooks{a.feed},
 		FreshFor: c.FreshFor, StaleWait: c.StaleWait, StaleWarnAfter: c.StaleWarnAfter, StaleMaxAge: c.StaleMaxAge,
 		DefaultMaxAge: c.DefaultMaxAge, MaxDepth: c.DepthMax, Log: a.log, Metrics: a.registry,
 	}
@@ -21,7 +21,7 @@ func (a *App) booksConfig(v venues) gateway.BooksConfig {
 func (a *App) apiConfig(o Options) api.Config {
 	c := a.conf
 	return api.Config{
-		Books: a.books, Accounts: a.accounts, Keys: a.keys,
+		Books: a.books, Accounts: a.accounts, Keys: a.keys, Hub: a.hub, Feed: a.feed,
 		Circuit: a.worstCircuit, Degraded: a.degraded,
 		MarketNeedsKey: !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
 		FreshFor: c.FreshFor, DefaultDepth: c.DepthDefault, MaxDepth: c.DepthMax, MaxInFlight: c.InFlight,

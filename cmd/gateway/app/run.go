@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -67,7 +66,7 @@ func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error
 	if admin, err = lc.Listen(ctx, "tcp", a.conf.AdminListen); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("admin listener: %w", err), public.Close())
 	}
-	public, admin = netutil.LimitListener(public, maxConnections), netutil.LimitListener(admin, maxConnections)
+	public, admin = limit(public, maxConnections), limit(admin, maxConnections)
 	if a.conf.TLSCertFile == "" {
 		return public, admin, nil
 	}
@@ -118,7 +117,10 @@ func (a *App) drain(ctx context.Context, servers []*http.Server, failed chan err
 
 	duck := time.NewTimer(min(lameDuck, a.conf.Drain/10))
 	<-duck.C
-	var err error
+	// Streams would outlast any bound: they are told to go.
+	closing, done := context.WithTimeout(bound, a.conf.Drain/2)
+	err := a.api.CloseStreams(closing)
+	done()
 	for _, s := range servers { // the public one first
 		err = errors.Join(err, s.Shutdown(bound))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/exchange"
+	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 	"exchange-gateway/internal/resilience"
@@ -20,6 +21,7 @@ import (
 // venues are the enabled exchanges, guarded.
 type venues struct {
 	public   []gateway.Venue // sorted by id
+	streamed []feed.Venue
 	accounts []gateway.NamedAccount
 	families map[market.ExchangeID][]string
 }
@@ -44,13 +46,13 @@ func newVenues(conf config.Config, guard *resilience.Guard, o Options) (venues, 
 }
 
 func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.Guard, o Options) error {
-	transport, err := transportTo(id, e, o)
+	transport, streams, err := transportsTo(id, e, o)
 	if err != nil {
 		return err
 	}
 	venue, err := exchanges()[id](exchange.Config{
-		ID: id, Hosts: e.Hosts, AccountHosts: e.AccountHosts, Region: e.Region,
-		Door: guard.Door(id), Transport: transport, Log: o.Log,
+		ID: id, Hosts: e.Hosts, AccountHosts: e.AccountHosts, StreamHosts: e.StreamHosts, Region: e.Region,
+		Door: guard.Door(id), Transport: transport, Streams: streams, Log: o.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("exchanges.%s: %w", id, err)
@@ -72,19 +74,30 @@ func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.
 		})
 	}
 	v.families[id] = families
-	v.public = append(v.public, gateway.Venue{
-		ID: id, Data: guard.MarketData(venue), Plan: venue.Plan, Health: health{guard},
-	})
+	data := guard.MarketData(venue)
+	v.public = append(v.public, gateway.Venue{ID: id, Data: data, Plan: venue.Plan, Health: health{guard}})
+	if streamer, ok := venue.(market.Streamer); ok && e.Streaming() {
+		v.streamed = append(v.streamed, feed.Venue{ID: id, Streamer: streamer, Data: data, Do: guard.Do})
+	}
 	return errors.Join(errs...)
 }
 
-// transportTo is the way to an exchange: what a test gives, or sockets.
-func transportTo(id market.ExchangeID, e config.Exchange, o Options) (http.RoundTripper, error) {
+// transportsTo are the ways to an exchange, of requests and of streams: what a test gives, or sockets.
+func transportsTo(id market.ExchangeID, e config.Exchange, o Options) (requests, streams http.RoundTripper, err error) {
 	if o.Transport != nil {
-		return o.Transport(id), nil
+		return o.Transport(id), o.Transport(id), nil
 	}
+	trusted, err := trust(id, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	return exchange.NewTransport(trusted), exchange.NewStreamTransport(trusted), nil
+}
+
+// trust is whose certificates are believed, nil for those that the system trusts.
+func trust(id market.ExchangeID, e config.Exchange) (*tls.Config, error) {
 	if e.CAFile == "" {
-		return exchange.NewTransport(nil), nil
+		return nil, nil
 	}
 	pem, err := os.ReadFile(e.CAFile)
 	if err != nil {
@@ -97,7 +110,7 @@ func transportTo(id market.ExchangeID, e config.Exchange, o Options) (http.Round
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("exchanges.%s.ca_file: %s holds no certificate in PEM", id, e.CAFile)
 	}
-	return exchange.NewTransport(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}), nil
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
 // health is the guard as the policy sees it.

@@ -1,0 +1,117 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"exchange-gateway/internal/feed/hub"
+)
+
+// Events serves one topic as server-sent events until the client leaves, the gateway stops, or the client does not read.
+// after is the id of the last event that the client has, "" for none. An error means that nothing was sent yet.
+func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, after string) error {
+	ctx, cancel := context.WithTimeout(r.Context(), listingBound)
+	l, err := s.cfg.Listing(ctx, t.Key.Exchange, t.Key.Pair)
+	cancel()
+	if err != nil {
+		return err
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	client := s.cfg.Hub.NewClient()
+	defer client.Close()
+	if err := client.Subscribe(l, t, after); err != nil {
+		return err
+	}
+	e := events{streams: s, out: http.NewResponseController(w), w: w}
+	m := s.metrics
+	m.clients.WithLabelValues(transportEvents).Inc()
+	defer m.clients.WithLabelValues(transportEvents).Dec()
+	m.ended.WithLabelValues(transportEvents, e.serve(r.Context(), client)).Inc()
+	return nil
+}
+
+// events is one connection of server-sent events.
+type events struct {
+	streams *Streams
+	w       http.ResponseWriter
+	out     *http.ResponseController
+}
+
+// retryMillis is after how long a client's EventSource comes back.
+const retryMillis = "1000"
+
+// serve sends until the end and tells why it came.
+func (e *events) serve(ctx context.Context, client *hub.Client) (why string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.streams.base, cancel)()
+	_ = e.out.SetReadDeadline(time.Time{}) // that of a request; without it nothing is watched for longer than a request
+	h := e.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	if err := e.write([]byte("retry: " + retryMillis + "\n\n")); err != nil {
+		return endOf(err)
+	}
+	var buf []byte
+	for {
+		frames, err := client.Next(ctx)
+		switch {
+		case errors.Is(err, errClosing):
+			_ = e.write(event(nil, "", "close", []byte(`{"type":"close","reason":"the gateway is stopping"}`))) // the last word either way
+			return endStopping
+		case errors.Is(err, errSlow):
+			return endSlow
+		case err != nil:
+			return endClient
+		}
+		buf = buf[:0]
+		for _, f := range frames {
+			buf = event(buf, f.ID(), string(f.Type()), f.JSON())
+		}
+		if err := e.write(buf); err != nil {
+			return endOf(err)
+		}
+		e.streams.metrics.frames.WithLabelValues(transportEvents).Add(float64(len(frames)))
+		if cap(buf) > maxBatch {
+			buf = nil
+		}
+	}
+}
+
+// event appends one event. JSON has no line breaks of its own.
+func event(dst []byte, id, kind string, data []byte) []byte {
+	if id != "" {
+		dst = append(append(append(dst, "id: "...), id...), '\n')
+	}
+	dst = append(append(append(dst, "event: "...), kind...), '\n')
+	return append(append(append(dst, "data: "...), data...), "\n\n"...)
+}
+
+// write sends within the bound of a write.
+func (e *events) write(b []byte) error {
+	if err := e.out.SetWriteDeadline(time.Now().Add(writeBound)); err != nil {
+		return err
+	}
+	if _, err := e.w.Write(b); err != nil {
+		return err
+	}
+	return e.out.Flush()
+}
+
+// endOf tells a client that did not read from one that left.
+func endOf(err error) string {
+	if t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && t.Timeout() {
+		return endSlow
+	}
+	return endClient
+}

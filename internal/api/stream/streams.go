@@ -1,0 +1,137 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"exchange-gateway/internal/feed/hub"
+	"exchange-gateway/internal/market"
+)
+
+// Bounds of one client.
+const (
+	// maxMessage is the most bytes of one message of a client: 200 symbols need 4 KB.
+	maxMessage = 64 << 10
+	// messagesPerSecond and messageBurst pace what a client may ask. A client above them is closed with 1008.
+	messagesPerSecond, messageBurst = 20, 60
+	// writeBound is how long a write may wait for a client that does not read. Then it is closed with 1008.
+	writeBound = 10 * time.Second
+	// closeBound is how long a close may take.
+	closeBound = time.Second
+	// listingBound is how long a subscription waits for an exchange's list of pairs.
+	listingBound = 10 * time.Second
+	// sendBuffer bounds what the kernel holds for a client that does not read; lastBuffer leaves room for the close frame
+	// behind it.
+	sendBuffer, lastBuffer = 64 << 10, 256 << 10
+)
+
+// DefaultMaxClients is how many clients may be connected at once. Each takes about 8 KiB while idle, and up to 1 MiB of
+// queue while it falls behind.
+const DefaultMaxClients = 10_000
+
+// ErrFull refuses a client beyond the bound.
+var ErrFull = errors.New("too many stream clients are connected")
+
+// ErrStopping refuses a client of a gateway that is stopping.
+var ErrStopping = errors.New("the gateway is stopping")
+
+// Problem is an error as a client reads it.
+type Problem struct {
+	Code       string
+	Detail     string
+	Exchange   market.ExchangeID
+	RetryAfter time.Duration // zero if trying again is of no use
+}
+
+// Config is what Streams needs. A zero number means the default beside it.
+type Config struct {
+	Hub *hub.Hub // needed
+	// Listing finds the exchange's own row for a pair. Needed.
+	Listing func(context.Context, market.ExchangeID, market.Pair) (market.Listing, error)
+	// Describe puts an error into the words of the API. Needed.
+	Describe func(error) Problem
+	// Exchanges are the exchanges that can be named.
+	Exchanges  []market.ExchangeID
+	MaxClients int // DefaultMaxClients
+	Log        *slog.Logger
+	Metrics    prometheus.Registerer // nil counts nothing
+}
+
+// Streams are the clients' connections. Close it after the last request.
+type Streams struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	batches batches
+
+	mu      sync.Mutex
+	clients int
+	closing bool
+	running sync.WaitGroup
+	base    context.Context // ends when Close runs out of patience
+	stop    context.CancelFunc
+}
+
+// New starts nothing.
+func New(cfg Config) *Streams {
+	if cfg.MaxClients == 0 {
+		cfg.MaxClients = DefaultMaxClients
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Streams{cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Metrics)}
+	s.base, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// enter makes room for one client; leave gives it back.
+func (s *Streams) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closing:
+		return ErrStopping
+	case s.clients >= s.cfg.MaxClients:
+		return ErrFull
+	}
+	s.clients++
+	s.running.Add(1)
+	return nil
+}
+
+func (s *Streams) leave() {
+	s.mu.Lock()
+	s.clients--
+	s.mu.Unlock()
+	s.running.Done()
+}
+
+// Close tells every client that the gateway is stopping, sends what is queued for it, and waits until all are gone. At
+// the end of ctx it cuts off those that are left.
+func (s *Streams) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.cfg.Hub.Shutdown("the gateway is stopping")
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		s.stop()
+		return nil
+	case <-ctx.Done():
+	}
+	s.stop()
+	<-done // every wait of a session ends with s.base
+	return fmt.Errorf("close streams: %w", ctx.Err())
+}
