@@ -170,11 +170,12 @@ func (p *procedure) join(s *subscription, row *wireRow, at time.Time) {
 		p.apply(s, row, at, time.Time{})
 	case posAfter:
 		err := fmt.Errorf("%w: it stands at %d, the update follows %d", errRESTIsOld, s.last, row.prev)
-		p.emit(market.StreamEvent{
-			Kind: market.StreamLost, Symbol: s.symbol, Remedy: market.RemedySnapshot,
-			Err: p.venue.streamError(market.KindMalformed, err),
-		})
-		s.held.clear()
+		if s.asks+1 < maxAsks {
+			p.emit(market.StreamEvent{
+				Kind: market.StreamLost, Symbol: s.symbol, Remedy: market.RemedySnapshot,
+				Err: p.venue.streamError(market.KindMalformed, err),
+			})
+		}
 		p.askAgain(s, at)
 		if s.stage == stageBuffering {
 			p.hold(s, row, at)

@@ -130,6 +130,18 @@ func TestStreamREST_givesUp(t *testing.T) {
 	p.want(p.load("BTC-USDT", 400, market.SequenceOf(50), began), "lost BTC-USDT unavailable: resubscribe")
 	p.want(p.load("BTC-USDT", 400, market.SequenceOf(100), began))
 
+	// Books that are shown and then turn out to lie before a hole count as well.
+	p = subscribed(t, "BTC-USDT")
+	p.after(2 * time.Second)
+	for i := range int64(4) {
+		p.load("BTC-USDT", 400, market.SequenceOf(100+10*i), began)
+		p.want(p.say(diff("BTC-USDT", 105+10*i, 110+10*i, "98 1", "")), "lost BTC-USDT malformed: snapshot", "wanted BTC-USDT")
+	}
+	if got := p.load("BTC-USDT", 400, market.SequenceOf(140), began); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+	p.want(p.say(diff("BTC-USDT", 145, 150, "98 1", "")), "lost BTC-USDT unavailable: resubscribe")
+
 	p = subscribed(t, "BTC-USDT")
 	p.after(2 * time.Second)
 	p.want(p.load("BTC-USDT", 400, market.Sequence{}, began), "lost BTC-USDT not_supported: resubscribe")
