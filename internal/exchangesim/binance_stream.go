@@ -1,8 +1,8 @@
 package exchangesim
 
 import (
-	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,18 +123,15 @@ func (bs *binanceStream) send(symbol, name string, event any) {
 	bs.s.data(symbol, bs.wrap(name, event))
 }
 
-// wrap encodes an event, in the envelope that names its stream if the connection has one.
+// wrap encodes an event.
 func (bs *binanceStream) wrap(name string, event any) []byte {
-	text := jsonAnswer(http.StatusOK, event).body
+	return bs.envelope(name, jsonAnswer(http.StatusOK, event).body)
+}
+
+// envelope names the stream of an event if the connection wants that.
+func (bs *binanceStream) envelope(name string, event []byte) []byte {
 	if !bs.combined {
-		return text
+		return event
 	}
-	var buf bytes.Buffer
-	buf.Grow(len(text) + len(name) + 24)
-	buf.WriteString(`{"stream":`)
-	buf.Write(jsonAnswer(http.StatusOK, name).body)
-	buf.WriteString(`,"data":`)
-	buf.Write(text)
-	buf.WriteByte('}')
-	return buf.Bytes()
+	return slices.Concat([]byte(`{"stream":`), jsonAnswer(http.StatusOK, name).body, []byte(`,"data":`), event, []byte("}"))
 }

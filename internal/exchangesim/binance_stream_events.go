@@ -84,6 +84,12 @@ func eightRows(p *pair, side []level) [][2]string {
 
 // depth sends the changes of the whole book since the step sent last; what did not change is not sent.
 func (bs *binanceStream) depth(name string, p *pair, from, to int64) bool {
+	if p.tape != nil {
+		for _, f := range p.tape.between(from, to) {
+			bs.s.data(p.Symbol, bs.envelope(name, f.text))
+		}
+		return true
+	}
 	d := bs.s.change(p, from, to, p.Levels)
 	if len(d.bids)+len(d.asks) == 0 {
 		return false

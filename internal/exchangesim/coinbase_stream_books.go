@@ -24,6 +24,9 @@ type atBookEntry struct {
 // have events too.
 func (x *atStream) level2(p *pair) func(from, to int64) bool {
 	return func(from, to int64) bool {
+		if p.tape != nil && x.replay(p, from, to) {
+			return true
+		}
 		e, ok := x.bookEvent(p, from, to)
 		if !ok {
 			return false

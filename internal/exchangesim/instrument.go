@@ -52,6 +52,7 @@ type pair struct {
 	salt      uint64 // of this book
 	trend     uint64 // of the price, shared by all pairs with this base, at all venues
 	recorded  bool
+	tape      *tape // its book is a recorded one
 
 	mu   sync.Mutex
 	eras []era // see reset

@@ -29,10 +29,18 @@ var waves = [...]struct {
 }
 
 // stepAt is the number of the pair's clock step at t.
-func (p *pair) stepAt(t time.Time) int64 { return t.UnixMilli() / p.Every.Milliseconds() }
+func (p *pair) stepAt(t time.Time) int64 {
+	if p.tape != nil {
+		return p.tape.stepAt(t)
+	}
+	return t.UnixMilli() / p.Every.Milliseconds()
+}
 
 // timeOf is the moment at which a step begins: the moment of its book.
 func (p *pair) timeOf(step int64) time.Time {
+	if p.tape != nil {
+		return p.tape.timeOf(step)
+	}
 	return time.UnixMilli(step * p.Every.Milliseconds()).UTC()
 }
 
@@ -66,6 +74,9 @@ func draw(salt uint64, wave int, n, reach int64) int64 {
 // Whether a tick holds a level depends on the tick alone, and its size on the tick and a slow clock of its own, so that two
 // neighbouring books differ in few levels, as real ones do.
 func (p *pair) book(step int64, depth int) book {
+	if p.tape != nil {
+		return p.tape.book(p, step, depth)
+	}
 	b := book{pair: p, step: step}
 	if p.State == Delisted || depth <= 0 {
 		return b

@@ -58,6 +58,9 @@ func (x *okxStream) books(arg okxArg, p *pair) func(from, to int64) bool {
 		})
 	}
 	return func(from, to int64) bool {
+		if p.tape != nil && x.replay(p, from, to) {
+			return true
+		}
 		switch from {
 		case noStep:
 			b := p.shared(to, okxStreamLevels)

@@ -16,6 +16,7 @@ import (
 // Manifest lists recorded payloads to play. See the package documentation for its JSON.
 type Manifest struct {
 	Payloads []Payload `json:"payloads"`
+	Captures []string  `json:"captures,omitempty"` // files, relative to the manifest
 
 	dir string // files are relative to it
 }
@@ -38,18 +39,27 @@ const (
 	maxPayload  = 32 << 20
 )
 
-// ReadManifest reads a manifest. Its payloads are read by [New].
+// ReadManifest reads a manifest, or makes one of a file that holds a [Capture]. The files that it names are read by [New].
 func ReadManifest(path string) (*Manifest, error) {
-	data, err := readFile(path, maxManifest)
+	data, err := readFile(path, maxPayload)
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	m := &Manifest{dir: filepath.Dir(path)}
+	switch _, is, err := parseCapture(data); {
+	case err != nil:
+		return nil, fmt.Errorf("capture %s: %w", path, err)
+	case is:
+		m.Captures = []string{filepath.Base(path)}
+		return m, nil
+	case len(data) > maxManifest:
+		return nil, fmt.Errorf("manifest %s: larger than %d bytes", path, maxManifest)
+	}
 	if err := decodeStrict(data, m); err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", path, err)
 	}
-	if len(m.Payloads) == 0 {
-		return nil, fmt.Errorf("manifest %s: no payloads", path)
+	if len(m.Payloads)+len(m.Captures) == 0 {
+		return nil, fmt.Errorf("manifest %s: no payloads and no captures", path)
 	}
 	return m, nil
 }
@@ -158,6 +168,27 @@ func (s *Sim) load(m *Manifest) error {
 		}
 		if err := v.listRecorded(p, data, s.seed); err != nil {
 			return fmt.Errorf("payload %d: %w", i+1, err)
+		}
+	}
+	return s.loadCaptures(m)
+}
+
+// loadCaptures reads all captures of a manifest and lists their pairs.
+func (s *Sim) loadCaptures(m *Manifest) error {
+	for _, name := range m.Captures {
+		data, err := readFile(filepath.Join(m.dir, filepath.FromSlash(name)), maxPayload)
+		if err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+		c, is, err := parseCapture(data)
+		if err == nil && !is {
+			err = errors.New("not a capture: it has no frames")
+		}
+		if err == nil {
+			err = s.play(c)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil

@@ -15,6 +15,9 @@ func (p *pair) raw(step int64) int64 { return step*4 + int64(mix(p.salt, uint64(
 
 // seq is the venue's sequence of a step.
 func (p *pair) seq(step int64) int64 {
+	if p.tape != nil {
+		return p.tape.seq(step)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.eras) - 1; i >= 0; i-- {
@@ -28,6 +31,9 @@ func (p *pair) seq(step int64) int64 {
 // stepOf turns a sequence back into its step. Each era has the room of a 64th of the first one's numbers, from high to low, so that no
 // number is used twice.
 func (p *pair) stepOf(seq int64) int64 {
+	if p.tape != nil {
+		return p.tape.stepOf(seq)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, e := range p.eras {
@@ -38,8 +44,12 @@ func (p *pair) stepOf(seq int64) int64 {
 	return seq / 4
 }
 
-// reset makes the sequence fall at a step, as OKX's may after maintenance. It reports false if the pair has fallen too often.
+// reset makes the sequence fall at a step, as OKX's may after maintenance. It reports false if the pair has fallen too often, or is a
+// recorded one.
 func (p *pair) reset(step int64, lost bool) bool {
+	if p.tape != nil {
+		return false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.eras) >= maxResets || len(p.eras) > 0 && step <= p.eras[len(p.eras)-1].start {

@@ -25,6 +25,9 @@ type feed struct {
 // follow starts a feed under a name. pace is how often the subscription sends at most; a slower pair sends at its own pace. last is
 // noStep to begin with a snapshot, or the step that the client is taken to know.
 func (s *stream) follow(name string, p *pair, pace time.Duration, last int64, emit func(from, to int64) bool) *feed {
+	if p.tape != nil {
+		p.tape.start(s.v.clock(time.Now()))
+	}
 	f := &feed{s: s, name: name, pair: p, stride: max(1, int64(pace/p.Every)), last: last, tried: last, emit: emit, sent: s.v.clock(time.Now())}
 	s.feeds = append(s.feeds, f)
 	return f
