@@ -48,6 +48,7 @@ type Venue struct {
 	demo   *accountAPI // of demo keys
 
 	streams *exchange.Hosts
+	batch   batch
 
 	limits atomic.Pointer[[]market.Limit] // as stated last by the exchange
 }

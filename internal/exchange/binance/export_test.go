@@ -18,7 +18,13 @@ func Sign(c market.Credential, payload string) (string, error) {
 type Socket = socket
 
 // StreamOn is the procedure on a connection.
-func StreamOn(s Socket) market.StreamConn { return newStreamConn(ID, s) }
+func StreamOn(s Socket) market.StreamConn { return newStreamConn(ID, s, new(batch)) }
+
+// StreamsOn makes streams that share what one venue's streams share.
+func StreamsOn() func(Socket) market.StreamConn {
+	shared := new(batch)
+	return func(s Socket) market.StreamConn { return newStreamConn(ID, s, shared) }
+}
 
 // Bounds of what is kept.
 const (

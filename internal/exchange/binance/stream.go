@@ -82,7 +82,7 @@ func (v *Venue) Dial(ctx context.Context) (market.StreamConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStreamConn(v.id, socket), nil
+	return newStreamConn(v.id, socket, &v.batch), nil
 }
 
 // socket is an open connection.
@@ -97,7 +97,9 @@ type socket interface {
 type streamConn struct {
 	socket
 
-	mu       sync.Mutex
+	batch *batch
+
+	mu       sync.Mutex // guards what follows
 	books    books
 	requests requests
 	message  message
@@ -105,8 +107,8 @@ type streamConn struct {
 
 var _ market.StreamConn = (*streamConn)(nil)
 
-func newStreamConn(id market.ExchangeID, s socket) *streamConn {
-	c := &streamConn{socket: s, books: newBooks(id), requests: newRequests()}
+func newStreamConn(id market.ExchangeID, s socket, size *batch) *streamConn {
+	c := &streamConn{socket: s, batch: size, books: newBooks(id), requests: requests{pending: make(map[int64]*request)}}
 	c.message.init()
 	return c
 }
@@ -142,13 +144,13 @@ func (c *streamConn) take(at time.Time) {
 	switch channel {
 	case channelDepth:
 		if err := m.checkDiff(b.symbol); err != nil {
-			c.books.lose(b, c.books.unreadable(err))
+			c.books.loseEvent(b, channel, c.books.unreadable(err))
 			return
 		}
 		c.books.diff(b, m)
 	case channelTop:
 		if err := m.checkTop(b.symbol); err != nil {
-			c.books.lose(b, c.books.unreadable(err))
+			c.books.loseEvent(b, channel, c.books.unreadable(err))
 			return
 		}
 		c.books.best(b, m)
@@ -178,18 +180,18 @@ func (c *streamConn) subject() (*streamBook, channel) {
 // was about an event, and every book of the connection one where that cannot be told.
 func (c *streamConn) unreadable(raw []byte, err error) {
 	e := c.books.unreadable(err)
-	var b *streamBook
 	switch lost, name := triage(raw); lost {
 	case lossNone:
 	case lossStream:
-		b, _ = c.books.ofStream(name)
-	case lossSymbol:
-		b = c.books.bySymbol[string(name)]
+		if b, channel := c.books.ofStream(name); b != nil {
+			c.books.loseEvent(b, channel, e)
+		}
+	case lossSymbol: // a change or a price: nothing tells which
+		if b := c.books.bySymbol[string(name)]; b != nil && b.depth {
+			c.books.lose(b, e)
+		}
 	case lossAny:
 		c.books.loseAll(e)
-	}
-	if b != nil {
-		c.books.lose(b, e)
 	}
 }
 

@@ -24,6 +24,7 @@ const (
 type streamBook struct {
 	symbol     string
 	depth, top bool // which channels are subscribed
+	topHeard   bool // the channel of best bid and ask sent something
 	state      bookState
 	id         int64     // the last id that was passed on, once synced
 	wanted     bool      // a snapshot was asked for and has not come
@@ -31,6 +32,14 @@ type streamBook struct {
 	// refreshing tells that events are kept although the book is synced: the next snapshot replaces it without a hole.
 	refreshing bool
 	kept       buffer
+}
+
+// heard tells whether a subscription has sent something.
+func (b *streamBook) heard(c market.StreamChannel) bool {
+	if c == market.StreamBest {
+		return b.topHeard
+	}
+	return b.state != bookNone
 }
 
 func (b *streamBook) on(c channel) bool {
@@ -102,9 +111,10 @@ func (s *books) remove(sub market.StreamSub) {
 		*flag = false
 		s.streams--
 	}
+	b.topHeard = b.topHeard && b.top
 	if !b.depth {
 		s.drop(b)
-		*b = streamBook{symbol: b.symbol, top: b.top}
+		*b = streamBook{symbol: b.symbol, top: b.top, topHeard: b.topHeard}
 	}
 	if !b.depth && !b.top {
 		delete(s.bySymbol, b.symbol)
@@ -149,6 +159,7 @@ func (s *books) diff(b *streamBook, m *message) {
 
 // best tells the best bid and ask. Their id is of the same kind as those of the book's changes.
 func (s *books) best(b *streamBook, m *message) {
+	b.topHeard = true
 	e := market.StreamEvent{
 		Kind: market.StreamTop, Symbol: b.symbol, Sequence: market.SequenceOf(m.last), ExchangeTime: stamp(m.at),
 	}
@@ -201,13 +212,30 @@ func (s *books) want(b *streamBook) {
 	s.emit(market.StreamEvent{Kind: market.StreamWanted, Symbol: b.symbol})
 }
 
-// lose starts a book anew. Where only best bid and ask are streamed nothing is lost: the next ones replace them.
+// lose starts a book anew.
 func (s *books) lose(b *streamBook, e *market.Error) {
-	if !b.depth {
-		return
-	}
-	s.emit(market.StreamEvent{Kind: market.StreamLost, Symbol: b.symbol, Remedy: market.RemedySnapshot, Err: e})
+	s.tell(market.StreamLost, b, market.StreamBook, market.RemedySnapshot, e)
 	s.restart(b)
+}
+
+// loseEvent is the loss of one event. The next best bid and ask replace those that were lost; a book has to start anew.
+func (s *books) loseEvent(b *streamBook, c channel, e *market.Error) {
+	switch c {
+	case channelDepth:
+		s.lose(b, e)
+	case channelTop:
+		s.tell(market.StreamLost, b, market.StreamBest, market.RemedySnapshot, e)
+	case channelNone:
+	}
+}
+
+// tell tells about a subscription.
+func (s *books) tell(k market.StreamEventKind, b *streamBook, c market.StreamChannel, r market.StreamRemedy, e *market.Error) {
+	event := market.StreamEvent{Kind: k, Symbol: b.symbol, Channel: c, Remedy: r}
+	if e != nil {
+		event.Err = e // a nil *Error would not be a nil error
+	}
+	s.emit(event)
 }
 
 // loseAll starts every book anew.

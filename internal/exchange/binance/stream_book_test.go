@@ -3,6 +3,7 @@ package binance_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -214,9 +215,13 @@ func TestStream_bounds(t *testing.T) {
 		for i := range 1000 {
 			many += fmt.Sprintf("%dx1 ", i+1)
 		}
+		text := change("SYMBOL", 77, 77, many, "")
+		of := func(symbol string, id int64) []byte {
+			return []byte(strings.NewReplacer("symbol@", strings.ToLower(symbol)+"@", "SYMBOL", symbol, ":77,", fmt.Sprintf(":%d,", id)).Replace(text))
+		}
 		for id := int64(1); id <= 40; id++ {
 			for _, s := range symbols {
-				l.Decode([]byte(change(s, id, id, many, "")), l.now)
+				l.Decode(of(s, id), l.now)
 			}
 			n, counted := binance.Kept(l.StreamConn)
 			if n != counted || n > binance.MaxKeptInAll || id == 40 && n == 0 {
@@ -231,8 +236,8 @@ func TestStream_bounds(t *testing.T) {
 		}
 		one := newLine(t, ab)
 		for id := int64(1); id <= 40; id++ {
-			one.Decode([]byte(change(ab, id, id, many, "")), one.now)
-			if n, _ := binance.Kept(one.StreamConn); n > binance.MaxBufferedLevels {
+			one.Decode(of(ab, id), one.now)
+			if n, _ := binance.Kept(one.StreamConn); n > binance.MaxBufferedLevels || n == 0 {
 				t.Fatalf("%d levels are kept of one book", n)
 			}
 		}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"iter"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -14,20 +15,33 @@ import (
 // request is a message of ours that the exchange has not answered.
 type request struct {
 	subs  []market.StreamSub // to start; nil if it ends subscriptions
-	names int
-	since time.Time // of the first Tick after it was sent
+	since time.Time          // of the first Tick after it was sent
 }
 
-// requests are the messages of one connection that were not answered, by their ids.
+// requests are the messages of one connection that were not answered, by their ids. They are few: the pace lets one out in
+// 1.2 s, and after 10 s none is waited for.
 type requests struct {
 	last    int64
 	pending map[int64]*request
-	batch   int // names in one message: fewer once a whole message was refused, so that the name it was for is found
 }
 
-func newRequests() requests {
-	return requests{pending: make(map[int64]*request), batch: streamBatch}
+// batch is how many names go in one message. A message is refused as a whole for one name in it, and nothing tells which: so
+// messages get smaller until that name stands alone, and larger again with those that are accepted. All connections share
+// it: a new one begins with the books that the last one could not subscribe.
+type batch struct{ fewer atomic.Int32 } // than streamBatch
+
+func (b *batch) size() int { return streamBatch - int(b.fewer.Load()) }
+
+func (b *batch) refused(names int) { b.fewer.Store(int32(streamBatch - max(names/2, 1))) } // at most streamBatch
+
+func (b *batch) accepted(names int) {
+	if size := b.size(); size < streamBatch && names >= size {
+		b.fewer.Store(int32(max(streamBatch-2*size, 0))) // at most streamBatch
+	}
 }
+
+// maxNames bounds the bytes of the names in one message: what is longer than about 8 KB fails without a word.
+const maxNames = 6 << 10
 
 // answerWithin is how long an answer is waited for. One that never comes is a message that failed without a word.
 const answerWithin = 10 * time.Second
@@ -65,17 +79,27 @@ func (c *streamConn) admit(subs []market.StreamSub) error {
 	return nil
 }
 
+// inBatches sends one message after the other.
 func (c *streamConn) inBatches(subs []market.StreamSub, send func([]market.StreamSub) error) error {
 	for len(subs) > 0 {
-		c.mu.Lock()
-		n := min(len(subs), c.requests.batch)
-		c.mu.Unlock()
+		n := fitting(subs[:min(len(subs), c.batch.size())])
 		if err := send(subs[:n]); err != nil {
 			return err
 		}
 		subs = subs[n:]
 	}
 	return nil
+}
+
+// fitting is how many of subs go in one message.
+func fitting(subs []market.StreamSub) int {
+	bytes := 0
+	for i, s := range subs {
+		if bytes += len(streamOf(s)); bytes > maxNames && i > 0 {
+			return i
+		}
+	}
+	return len(subs)
 }
 
 // request sends one message about subs; those of them that it starts are pending until it is answered.
@@ -87,7 +111,7 @@ func (c *streamConn) request(ctx context.Context, method string, subs, starts []
 	c.mu.Lock()
 	c.requests.last++
 	id := c.requests.last
-	c.requests.pending[id] = &request{subs: append([]market.StreamSub(nil), starts...), names: len(subs)}
+	c.requests.pending[id] = &request{subs: append([]market.StreamSub(nil), starts...)}
 	c.mu.Unlock()
 	text, err := json.Marshal(struct {
 		Method string   `json:"method"`
@@ -124,46 +148,39 @@ func (c *streamConn) answered(at time.Time) {
 		return
 	}
 	delete(c.requests.pending, m.id)
+	kind, remedy, e := market.StreamAccepted, market.RemedySnapshot, (*market.Error)(nil)
 	switch {
 	case !m.saw(keyCode):
-		for b := range c.starting(r) {
-			b.acceptedAt = at
-			c.books.emit(market.StreamEvent{Kind: market.StreamAccepted, Symbol: b.symbol})
-		}
-	case m.code == codeInvalid && r.names > 1:
-		c.requests.batch = max(1, min(c.requests.batch, r.names/2))
-		c.resubscribe(r, c.refusal(m.code))
+		c.batch.accepted(len(r.subs))
+	case m.code == codeInvalid && len(r.subs) > 1:
+		c.batch.refused(len(r.subs))
+		kind, remedy, e = market.StreamLost, market.RemedyResubscribe, c.refusal(m.code)
 	default:
-		e := c.refusal(m.code)
-		for b := range c.starting(r) {
-			c.books.emit(market.StreamEvent{Kind: market.StreamRefused, Symbol: b.symbol, Err: e})
+		kind, e = market.StreamRefused, c.refusal(m.code)
+	}
+	for b, channel := range c.starting(r) {
+		if kind == market.StreamAccepted && channel == market.StreamBook {
+			b.acceptedAt = at
 		}
+		c.books.tell(kind, b, channel, remedy, e)
 	}
 }
 
-// starting are the books whose changes a request subscribes, as far as they are still wanted. A refused channel of best bid and
-// ask is no refusal of a book.
-func (c *streamConn) starting(r *request) func(yield func(*streamBook) bool) {
-	return func(yield func(*streamBook) bool) {
+// starting are the subscriptions that a request starts, as far as they are still wanted.
+func (c *streamConn) starting(r *request) iter.Seq2[*streamBook, market.StreamChannel] {
+	return func(yield func(*streamBook, market.StreamChannel) bool) {
 		for _, s := range r.subs {
 			b := c.books.bySymbol[s.Listing.StreamSymbol()]
-			if s.Channel == market.StreamBook && b != nil && b.depth && !yield(b) {
+			if b != nil && *b.flag(s.Channel) && !yield(b, s.Channel) {
 				return
 			}
 		}
 	}
 }
 
-// resubscribe asks for the subscriptions of a request to be made anew.
-func (c *streamConn) resubscribe(r *request, e *market.Error) {
-	for b := range c.starting(r) {
-		c.books.emit(market.StreamEvent{Kind: market.StreamLost, Symbol: b.symbol, Remedy: market.RemedyResubscribe, Err: e})
-	}
-}
-
 var errUnanswered = errors.New("a subscription was not answered")
 
-// unanswered gives up requests that were not answered. A book whose events come was subscribed all the same.
+// unanswered gives up requests that were not answered. What sends events was subscribed all the same.
 func (c *streamConn) unanswered(now time.Time) {
 	for id, r := range c.requests.pending {
 		switch {
@@ -171,10 +188,10 @@ func (c *streamConn) unanswered(now time.Time) {
 			r.since = now
 		case now.Sub(r.since) >= answerWithin:
 			delete(c.requests.pending, id)
-			for b := range c.starting(r) {
-				if b.state == bookNone {
-					e := c.books.fail(market.KindTimeout, errUnanswered)
-					c.books.emit(market.StreamEvent{Kind: market.StreamLost, Symbol: b.symbol, Remedy: market.RemedyResubscribe, Err: e})
+			e := c.books.fail(market.KindTimeout, errUnanswered)
+			for b, channel := range c.starting(r) {
+				if !b.heard(channel) {
+					c.books.tell(market.StreamLost, b, channel, market.RemedyResubscribe, e)
 				}
 			}
 		}
@@ -189,7 +206,7 @@ const (
 
 // refusal is what a code under an answer means. The exchange's text is not shown: it quotes what was sent.
 func (c *streamConn) refusal(n int64) *market.Error {
-	e := c.books.fail(market.KindInvalid, fmt.Errorf("the subscription was refused"))
+	e := c.books.fail(market.KindInvalid, errors.New("the subscription was refused"))
 	switch n {
 	case codeInvalid:
 		e.Err = errors.New("it does not accept the name of the stream")

@@ -71,26 +71,24 @@ func TestStream_answers(t *testing.T) {
 }
 
 // TestStream_refusedName: one name that the exchange does not accept costs its message, not the other books: the messages get
-// smaller until the name stands alone.
+// smaller until the name stands alone, and larger again after that. A new connection goes on where the last one was.
 func TestStream_refusedName(t *testing.T) {
 	var symbols []string
 	for i := range 200 {
 		symbols = append(symbols, fmt.Sprintf("S%dUSDT", i))
 	}
-	l := newLine(t)
-	subs := subsOf(market.StreamBook, symbols...)
-	var refused []string
-	accepted, rounds, seen := 0, 0, 0
-	for ; len(subs) > 0; rounds++ {
-		if rounds > 9 {
-			t.Fatalf("%d books are still without an answer", len(subs))
-		}
-		if err := l.Subscribe(t.Context(), subs); err != nil {
-			t.Fatal(err)
-		}
-		var again []string
+	open := binance.StreamsOn()
+	var l *line
+	connect := func() {
+		w := new(wire)
+		l = &line{StreamConn: open(w), wire: w, t: t, now: time.Now()}
+	}
+	seen := 0
+	// subscribe sends subscriptions, and returns what was accepted, refused, and to be tried again.
+	subscribe := func(symbols []string) (accepted, refused, again []string) {
+		seen = len(l.sent)
+		l.subscribe(market.StreamBook, symbols...)
 		for _, r := range l.requests()[seen:] {
-			seen++
 			answer := fmt.Sprintf(`{"result":null,"id":%d}`, r.ID)
 			if slices.Contains(r.Params, "s77usdt@depth@100ms") {
 				answer = fmt.Sprintf(`{"error":{"code":2,"msg":""},"id":%d}`, r.ID)
@@ -98,7 +96,7 @@ func TestStream_refusedName(t *testing.T) {
 			for _, e := range l.Decode([]byte(answer), l.now) {
 				switch e.Kind {
 				case market.StreamAccepted:
-					accepted++
+					accepted = append(accepted, e.Symbol)
 				case market.StreamRefused:
 					refused = append(refused, e.Symbol)
 				default:
@@ -106,22 +104,44 @@ func TestStream_refusedName(t *testing.T) {
 				}
 			}
 		}
-		subs = subsOf(market.StreamBook, again...)
-		if err := l.Unsubscribe(t.Context(), subs); err != nil {
+		return accepted, refused, again
+	}
+	connect()
+	accepted, refused, again := subscribe(symbols)
+	if len(accepted) != 0 || len(refused) != 0 || len(again) != 200 {
+		t.Errorf("at first: %d accepted, %d refused, %d again", len(accepted), len(refused), len(again))
+	}
+	connect()
+	accepted, _, again = subscribe(symbols)
+	same(t, "accepted by the second connection", len(accepted), 100)
+	rounds := 0
+	for ; len(again) > 0 && rounds < 20; rounds++ {
+		if err := l.Unsubscribe(t.Context(), subsOf(market.StreamBook, again...)); err != nil {
 			t.Fatal(err)
 		}
-		seen = len(l.sent)
+		var more []string
+		more, refused, again = subscribe(again)
+		accepted = append(accepted, more...)
 	}
-	if accepted != 199 || len(refused) != 1 || refused[0] != "S77USDT" {
-		t.Errorf("%d accepted, refused %v", accepted, refused)
+	if len(accepted) != 199 || len(refused) != 1 || refused[0] != "S77USDT" {
+		t.Errorf("%d accepted, refused %v after %d rounds", len(accepted), refused, rounds)
 	}
+	connect()
+	for range 8 { // here no answer comes while messages are being sent, so each time they are twice as long
+		if accepted, _, _ = subscribe(symbols[100:]); len(accepted) != 100 {
+			t.Errorf("%d accepted", len(accepted))
+		}
+	}
+	same(t, "messages for the same again", len(l.sent)-seen, 1)
 }
 
 // TestStream_refusedBest: that best bid and ask are not streamed is no refusal of the book.
 func TestStream_refusedBest(t *testing.T) {
 	l := newLine(t, ab)
 	l.subscribe(market.StreamBest, ab)
-	l.hears("accepted AB", `{"error":{"code":2,"msg":""},"id":2}`, `{"result":null,"id":1}`)
+	l.hears("refused AB best invalid; accepted AB", `{"error":{"code":2,"msg":""},"id":2}`, `{"result":null,"id":1}`)
+	l.subscribe(market.StreamBest, ab)
+	l.hears("accepted AB best", `{"result":null,"id":3}`)
 }
 
 // TestStream_unanswered: a message that fails without a word is noticed, but books whose events come are left alone.
@@ -174,6 +194,24 @@ func TestStream_bounded(t *testing.T) {
 			t.Errorf("%d names in one message", len(r.Params))
 		}
 	}
+}
+
+// TestStream_longNames: a message that is too long fails without a word, so long names make shorter lists.
+func TestStream_longNames(t *testing.T) {
+	l := newLine(t)
+	var symbols []string
+	for i := range 200 {
+		symbols = append(symbols, strings.Repeat("币", 18)+fmt.Sprint(i))
+	}
+	l.subscribe(market.StreamBook, symbols...)
+	names := 0
+	for i, r := range l.requests() {
+		names += len(r.Params)
+		if len(l.sent[i]) > 8<<10 {
+			t.Errorf("a message of %d bytes", len(l.sent[i]))
+		}
+	}
+	same(t, "names", names, 200)
 }
 
 // TestStream_sendFails: a message that was not sent is not waited for.

@@ -162,6 +162,9 @@ func told(events []market.StreamEvent) string {
 		if e.Sequence.Known {
 			words = append(words, fmt.Sprint(e.Sequence.Value), side(e.Bids)+"|"+side(e.Asks))
 		}
+		if e.Channel == market.StreamBest {
+			words = append(words, "best")
+		}
 		if e.Kind == market.StreamLost {
 			words = append(words, "by "+remedies[e.Remedy])
 		}
@@ -198,6 +201,9 @@ func (r *replica) apply(t testing.TB, e market.StreamEvent) {
 		}
 		r.applied++
 	case market.StreamLost:
+		if e.Channel == market.StreamBest {
+			return
+		}
 		r.synced = false
 		r.lost++
 		return
