@@ -16,7 +16,7 @@ type work struct {
 }
 
 // maxWork is how many changes the scratch space keeps room for between two calls; a larger diff, of which Coinbase sends one
-// now and then, gets its own that goes with it. 256 changes are 11 KB.
+// now and then, gets its own that goes with it. 256 changes are 10 KB.
 const maxWork = 256
 
 func (w *work) trim() {

@@ -62,8 +62,8 @@ func (b *Book) Snapshot(most int) (levels *market.Levels, depth int) {
 		depth = show + 1
 	}
 	levels, err := market.NewLevels(b.bids.append(nil, show), b.asks.append(nil, show))
-	if err != nil {
-		panic(err) // Load and Apply let no such book stand
+	if err != nil { // Load and Apply let no such book stand: were there one, nothing would be known
+		return &market.Levels{}, 0
 	}
 	return levels, depth
 }
