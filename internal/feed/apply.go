@@ -210,19 +210,22 @@ func (s *shard) vouch(x *seat, e *market.StreamEvent, at time.Time) {
 // nothing missing.
 func (s *shard) heard(x *seat, at time.Time) {
 	x.eventAt = later(x.eventAt, at)
-	x.ahead.heard(x.sequence)
+	if x.ahead.came(x.sequence) {
+		if x.ahead.compared {
+			s.venue.metrics.comparisons[compareUndecided].Inc()
+		}
+		x.ahead = ahead{}
+	}
 	x.resubAt, x.mute = time.Time{}, false
 	if b := x.book; b.shown == x && b.state != StateLive && elapsed(s.now, x.overAt()) <= 0 {
 		s.become(b, StateLive, market.KindNone)
 	}
 }
 
-// heard drops what was missing once it has come. Without sequences any event will do: what it knew was the best bid and ask
-// at some moment.
-func (a *ahead) heard(now market.Sequence) {
-	if !a.sequence.Known || !now.Known || now.Value >= a.sequence.Value {
-		*a = ahead{}
-	}
+// came tells whether what was missing is there at a sequence. Without sequences any event will do: what was known was how
+// the book stood at some moment.
+func (a *ahead) came(now market.Sequence) bool {
+	return !a.since.IsZero() && (!a.sequence.Known || !now.Known || now.Value >= a.sequence.Value)
 }
 
 // refused notes that the exchange will not stream a pair.

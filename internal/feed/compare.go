@@ -55,7 +55,7 @@ func (s *shard) queueComparison(b *book) bool {
 // compareTo compares a book with an answer to a question that was asked at some time.
 func (s *shard) compareTo(x *seat, rest *market.OrderBook, asked time.Time, err error) {
 	x.checking = false
-	if err != nil || !x.synced() {
+	if err != nil || !x.synced() || x.link.over != nil {
 		s.venue.metrics.comparisons[compareUndecided].Inc()
 		return
 	}
@@ -69,8 +69,12 @@ func (s *shard) compareTo(x *seat, rest *market.OrderBook, asked time.Time, err 
 		s.venue.metrics.comparisons[compareUndecided].Inc()
 		return
 	}
-	s.compareNow(x, rest)
-	s.resolve(x.link)
+	switch {
+	case sameBook(x, rest):
+		s.venue.metrics.comparisons[compareAgrees].Inc()
+	case x.ahead.since.IsZero(): // or a change is on its way
+		x.ahead = ahead{since: s.now, compared: true}
+	}
 }
 
 // compared settles a comparison once the stream has come as far as the answer, or past it.
@@ -80,21 +84,26 @@ func (s *shard) compared(x *seat) {
 	}
 	rest := x.pending
 	x.pending = nil
-	if x.sequence.Value > rest.Sequence.Value {
+	switch {
+	case x.sequence.Value > rest.Sequence.Value:
 		s.venue.metrics.comparisons[compareUndecided].Inc()
-		return
+	case sameBook(x, rest):
+		s.venue.metrics.comparisons[compareAgrees].Inc()
+	default:
+		s.differs(x)
 	}
-	s.compareNow(x, rest)
 }
 
-// compareNow compares two copies of one version, as deep as both reach.
-func (s *shard) compareNow(x *seat, rest *market.OrderBook) {
-	if equalSide(x.local.Bids(nil, checkDepth), rest.Bids(), x, rest) && equalSide(x.local.Asks(nil, checkDepth), rest.Asks(), x, rest) {
-		s.venue.metrics.comparisons[compareAgrees].Inc()
-		return
-	}
+// differs gives up a book that is not the exchange's.
+func (s *shard) differs(x *seat) {
 	s.venue.metrics.comparisons[compareDiffers].Inc()
 	s.doubt(x, errDiffers)
+}
+
+// sameBook compares two copies as deep as both reach.
+func sameBook(x *seat, rest *market.OrderBook) bool {
+	return equalSide(x.local.Bids(nil, checkDepth), rest.Bids(), x, rest) &&
+		equalSide(x.local.Asks(nil, checkDepth), rest.Asks(), x, rest)
 }
 
 // equalSide compares the levels that both sides reach: one may end earlier unless it says that it is whole.

@@ -91,7 +91,7 @@ func TestFeed_aFrozenBookIsStaleWithinItsBound(t *testing.T) {
 				r.ear.mu.Lock()
 				states := r.ear.states[key("BTC")]
 				r.ear.mu.Unlock()
-				if len(states) < 2 || states[1].State != feed.StateStale || states[1].Reason != market.KindTimeout {
+				if len(states) < 2 || states[1].State != feed.StateStale || states[1].Reason != market.KindTimeout && states[1].Reason != market.KindSuspect {
 					t.Fatalf("states %v", states)
 				}
 				at := states[1].Since.Sub(began)

@@ -54,10 +54,11 @@ type seat struct {
 	sharedVersion uint64
 }
 
-// ahead is what a REST check knew and the stream had not sent yet.
+// ahead is what a REST answer knew and the stream had not sent yet.
 type ahead struct {
 	since    time.Time // zero: nothing
 	sequence market.Sequence
+	compared bool // the answer was to a comparison
 }
 
 // touch has the message that is being taken recorded for a seat.

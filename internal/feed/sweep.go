@@ -151,6 +151,10 @@ func (s *shard) look(b *book) time.Duration {
 	if !x.synced() {
 		return sweepEvery
 	}
+	if !x.ahead.since.IsZero() && s.now.Sub(x.ahead.since) >= aheadFor {
+		s.missing(x)
+		return sweepEvery
+	}
 	if s.venue.rules.Recheck && left <= recheckBefore {
 		s.check(x)
 	}
@@ -177,18 +181,23 @@ func (s *shard) keepNow(b *book) {
 	}
 }
 
-// check has a quiet book checked by REST, and gives one up that is behind what REST knew for too long.
+// check has a quiet book checked by REST.
 func (s *shard) check(x *seat) {
-	if !x.ahead.since.IsZero() {
-		if s.now.Sub(x.ahead.since) >= aheadFor {
-			x.ahead = ahead{}
-			s.lost(x, s.venue.refuse(market.KindTimeout, errFrozen), market.RemedyResubscribe)
-		}
-		return
-	}
-	if x.checking || s.now.Before(x.checkAt) {
+	if x.checking || !x.ahead.since.IsZero() || s.now.Before(x.checkAt) {
 		return
 	}
 	x.checking = true
 	s.venue.queue.push(&job{seat: x, rank: rankCheck, at: s.now})
+}
+
+// missing gives up a book that is still behind what REST knew a while ago.
+func (s *shard) missing(x *seat) {
+	compared := x.ahead.compared
+	x.ahead = ahead{}
+	if compared {
+		s.differs(x)
+		s.resolve(x.link)
+		return
+	}
+	s.lost(x, s.venue.refuse(market.KindTimeout, errFrozen), market.RemedyResubscribe)
 }

@@ -1,0 +1,127 @@
+package feed_test
+
+import (
+	"testing"
+	"time"
+
+	"exchange-gateway/internal/feed"
+	"exchange-gateway/internal/market"
+)
+
+func TestFeed_aStartWithManyBooksAsksAsTheBudgetAllows(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := likeBinance()
+		w.rules.Books = 200
+		w.pace = 700 * time.Millisecond // about what 70 % of 6,000 a minute allow at weight 50
+		r := start(t, w)
+		bases, symbols := names(300)
+		r.watch(t, bases...)
+		began := time.Now()
+		live := 0
+		for live < 300 && time.Since(began) < 10*time.Minute {
+			w.change(symbols...)
+			time.Sleep(time.Second)
+			st := r.Status(exchange)
+			live = st.Live
+			if st.WarmUp.Synced+st.WarmUp.Queued < 290 || st.WarmUp.Wanted != 300 {
+				if time.Since(began) > 5*time.Second {
+					t.Fatalf("warm-up %+v", st.WarmUp)
+				}
+			}
+			if queued := st.WarmUp.Queued; queued > 10 && time.Since(began) > 20*time.Second {
+				if want := time.Duration(queued) * w.pace; st.WarmUp.ETA < want/2 || st.WarmUp.ETA > want*2 {
+					t.Fatalf("%d queued: ETA %v, want about %v", queued, st.WarmUp.ETA, want)
+				}
+			}
+		}
+		t.Logf("300 live after %v, %d questions, %d refused by the budget", time.Since(began), w.rests, w.overspent)
+		if live != 300 || time.Since(began) > 300*w.pace*5/4 {
+			t.Errorf("%d live after %v", live, time.Since(began))
+		}
+		if w.rests > 310 || w.mostAsking > 2 || w.dials != 2 {
+			t.Errorf("%d questions, %d at once, %d dials", w.rests, w.mostAsking, w.dials)
+		}
+		if w.overspent > 400 {
+			t.Errorf("the budget had to refuse %d times", w.overspent)
+		}
+
+		// Hundreds of gaps at once.
+		rests, began := w.rests, time.Now()
+		for _, s := range symbols {
+			w.tell(
+				market.StreamEvent{Kind: market.StreamLost, Symbol: s, Err: failure(market.KindMalformed)},
+				market.StreamEvent{Kind: market.StreamWanted, Symbol: s},
+			)
+		}
+		time.Sleep(time.Minute)
+		if got, most := w.rests-rests, int(time.Since(began)/w.pace)+1; got > most || got < most/2 {
+			t.Errorf("%d questions in a minute, the budget has %d", got, most)
+		}
+	})
+}
+
+func TestFeed_anErrorOfOneSnapshotDelaysThatBookAlone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := likeBinance()
+		w.restErr = failure(market.KindUnavailable)
+		r := start(t, w)
+		r.watch(t, "BTC")
+		time.Sleep(5 * time.Minute)
+		if n := w.rests; n < 6 || n > 20 {
+			t.Errorf("%d questions in 5 min, want them to back off to one a minute", n)
+		}
+		r.wantState(t, "BTC", feed.StateSyncing, market.KindNone)
+		if w.subscribes != 1 || w.dials != 1 {
+			t.Errorf("%d subscribes, %d dials: the stream is not what fails", w.subscribes, w.dials)
+		}
+		w.set(func() { w.restErr = nil })
+		time.Sleep(61 * time.Second)
+		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
+	})
+}
+
+func TestFeed_aBanHoldsEveryQuestion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := likeBinance()
+		e := failure(market.KindBanned)
+		e.RetryAfter = time.Hour
+		w.restErr = e
+		r := start(t, w)
+		bases, _ := names(20)
+		r.watch(t, bases...)
+		time.Sleep(10 * time.Minute)
+		// Two at once at first; then the guard is asked once a minute whether it is over.
+		if w.rests > 2+2*10 {
+			t.Errorf("%d questions to the guard in 10 min", w.rests)
+		}
+		w.set(func() { w.restErr = nil })
+		time.Sleep(2 * time.Minute)
+		if st := r.Status(exchange); st.Live != 20 {
+			t.Errorf("%d live", st.Live)
+		}
+	})
+}
+
+func TestFeed_aBookThatRunsOutIsLoadedAnewWhileItRuns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := likeBinance()
+		r := start(t, w)
+		r.watch(t, "BTC")
+		for range 3700 {
+			w.change("BTCUSDT")
+			time.Sleep(time.Second)
+		}
+		deep := 0
+		for _, d := range w.depths {
+			if d == 1000 {
+				deep++
+			}
+		}
+		if deep < 2 || deep > 3 || r.ear.count("loaded") != deep {
+			t.Errorf("%d snapshots in 62 min, %d epochs", deep, r.ear.count("loaded"))
+		}
+		if got := r.ear.heard(key("BTC")); len(got) != 1 {
+			t.Errorf("states %q, want live alone", got)
+		}
+	})
+}
