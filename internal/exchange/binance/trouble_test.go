@@ -15,7 +15,7 @@ import (
 )
 
 // knownTrouble is what users of other clients of Binance ran into, and the test that keeps it from happening here. What
-// concerns streams is left out: this package has none yet.
+// keepers of connections and books do wrong is tested where those are kept.
 var knownTrouble = []struct{ trouble, test string }{
 	{"snapshots of many symbols lead to 429, then 418: each says beforehand what it costs", "TestOrderBook_tiers"},
 	{"retrying a 429 after 1, 2, 4 s ends in a ban", "TestTrouble_bareLimitWaitsForTheMinute"},
@@ -39,6 +39,15 @@ var knownTrouble = []struct{ trouble, test string }{
 	{"the list of symbols of a maintenance, in which nothing trades, is still a list", "TestTrouble_maintenanceKeepsTheList"},
 	{"microseconds for milliseconds", "TestTime_microseconds"},
 	{"a URL with a signature in an error", "TestContract"},
+	{"a book that never syncs because its events are thrown away with each snapshot that is too old", "TestStream_snapshotTooOld"},
+	{"a snapshot from before the stream: changes lost without a word", "TestStream_firstEvent"},
+	{"a first event that straddles the snapshot taken for a gap, or one that starts right after it", "TestStream_firstEvent"},
+	{"an event that overlaps taken for a gap", "TestStream_repeatsAndOverlaps"},
+	{"an old snapshot that takes back newer changes; minutes without a book at each refresh", "TestStream_refresh"},
+	{"the best levels alone taken for changes", "TestStream_ignores"},
+	{"a burst of subscriptions that ends in 1008, one message after the other", "TestStream_bounded"},
+	{"more than 1,024 streams; a long message that fails without a word", "TestStream_longNames"},
+	{"a good connection that is closed because pings came every 3 minutes only", "TestStream_patience"},
 }
 
 func TestTrouble_isTested(t *testing.T) {
