@@ -23,7 +23,7 @@ func TestJournal_baseAndFramesMakeTheBook(t *testing.T) {
 			source: source{Rand: rand.New(rand.NewPCG(seed, 11)), middle: 6_407_300, odd: odd},
 			t:      t, book: localbook.New(), limit: limit, window: window,
 		}
-		for i := range 1500 {
+		for i := range 600 {
 			switch n := j.IntN(200); {
 			case n == 0 || i == 0:
 				j.snapshotByREST()
