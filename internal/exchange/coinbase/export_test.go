@@ -55,3 +55,12 @@ func summed(err error, add func(*tally) error) ([]market.Balance, error) {
 	t.into(&out)
 	return out.Rows, nil
 }
+
+// Socket is what a connection of a stream stands on.
+type Socket = socket
+
+// StreamOver is a connection over any socket.
+func StreamOver(v *Venue, s Socket) market.StreamConn { return newStreamConn(v, s) }
+
+// Remembered is how many subscriptions, ended ones included, a connection knows.
+func Remembered(c market.StreamConn) int { return len(c.(*streamConn).state.books) }

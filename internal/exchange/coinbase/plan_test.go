@@ -106,6 +106,7 @@ func TestLimits(t *testing.T) {
 	}
 	want := map[market.LimitID]string{
 		"advanced_public": "10 per 1s burst 0", "exchange_public": "10 per 1s burst 15",
+		"stream_connects": "8 per 1s burst 1", "stream_messages": "8 per 1s burst 1",
 		"advanced_private/main": "30 per 1s burst 0", "advanced_private/bare": "30 per 1s burst 0", "advanced_private/other": "30 per 1s burst 0",
 		"exchange_private/desk": "15 per 1s burst 30", "exchange_private/desk-2": "15 per 1s burst 30", "exchange_private/main": "15 per 1s burst 30",
 	}

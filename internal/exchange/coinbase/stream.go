@@ -65,34 +65,39 @@ func (v *Venue) streamCall(charges ...market.Charge) market.Call {
 func (v *Venue) Dial(ctx context.Context) (market.StreamConn, error) {
 	q := question{op: market.OpStream, family: familyStream}
 	socket, err := v.client.Open(ctx, exchange.Dial{
-		Call: v.streamCall(market.Charge{Limit: limitStreamConnects, Weight: 1}), Hosts: v.streams,
+		Call: v.streamCall(market.Charge{Limit: limitStreamConnects, Weight: 1}), Hosts: v.streams, Path: "/",
 		MaxMessage: streamMessage, Silence: streamSilence, Pace: streamPace,
 	}, func(r *exchange.Response) *market.Error { return q.reject(r, errStatus) })
 	if err != nil {
 		return nil, err
 	}
-	return &streamConn{venue: v, socket: socket, state: newStreamState(v)}, nil
+	return newStreamConn(v, socket), nil
 }
+
+func newStreamConn(v *Venue, s socket) *streamConn {
+	return &streamConn{venue: v, socket: s, state: newStreamState(v)}
+}
+
+// socket is an open connection.
+type socket interface {
+	Read(ctx context.Context) ([]byte, error)
+	LastFrame() time.Time
+	Send(ctx context.Context, text []byte) error
+	Close()
+}
+
+var _ market.StreamConn = (*streamConn)(nil)
 
 // streamConn is one connection. The lock keeps Subscribe and Unsubscribe, which come from anywhere, apart from the reader;
 // nothing is sent under it.
 type streamConn struct {
-	venue  *Venue
-	socket *exchange.Socket
+	socket
+	venue *Venue
 
 	mu      sync.Mutex
 	state   *streamState
 	beating bool // heartbeats are asked for
 }
-
-// Read implements market.StreamConn.
-func (c *streamConn) Read(ctx context.Context) ([]byte, error) { return c.socket.Read(ctx) }
-
-// LastFrame implements market.StreamConn.
-func (c *streamConn) LastFrame() time.Time { return c.socket.LastFrame() }
-
-// Close implements market.StreamConn.
-func (c *streamConn) Close() { c.socket.Close() }
 
 // Decode implements market.StreamConn.
 func (c *streamConn) Decode(raw []byte, at time.Time) []market.StreamEvent {

@@ -19,8 +19,6 @@ type trouble struct {
 	test  func(*testing.T)
 }
 
-const stream = "a matter of the stream"
-
 // troubles are the known ones, by their number in the venue's reference.
 var troubles = map[int]trouble{
 	1:  {where: "ccxt/ccxt#19844, #23896, #21399, #8033: only the first page of balances", test: TestPortfolio_allPages},
@@ -28,19 +26,19 @@ var troubles = map[int]trouble{
 	3:  {where: "ccxt/ccxt#16944: the limit of accounts is found by trial", test: TestPortfolio_allPagesOrNone},
 	4:  {where: "ccxt/ccxt#22114: BTC/USDC hangs, its data is called BTC-USD", test: TestOrderBook_ofAnAlias},
 	5:  {where: "ccxt/ccxt#26465, #30567: a USDC book is labelled USD", test: TestOrderBook_ofAnAlias},
-	6:  {where: "ccxt/ccxt#23597: frame larger than the limit", not: stream},
-	7:  {where: "barrywood78/Coinbase.AdvancedTrade#12: buffer too small", not: stream},
-	8:  {where: "hummingbot/hummingbot#7220: oversized frame", not: stream},
-	9:  {where: "hummingbot/hummingbot#6887: failed subscription", not: stream},
-	10: {where: "hummingbot/hummingbot#6458: duplicate heartbeats", not: stream},
-	11: {where: "JKorf/Coinbase.Net#19: too many L2 streams", not: stream},
+	6:  {where: "ccxt/ccxt#23597: frame larger than the limit", test: TestStream_dial},
+	7:  {where: "barrywood78/Coinbase.AdvancedTrade#12: buffer too small", test: TestStream_dial},
+	8:  {where: "hummingbot/hummingbot#7220: oversized frame", test: TestStream_levels},
+	9:  {where: "hummingbot/hummingbot#6887: failed subscription", test: TestStream_late},
+	10: {where: "hummingbot/hummingbot#6458: duplicate heartbeats", test: TestStream_sequence},
+	11: {where: "JKorf/Coinbase.Net#19: too many L2 streams", test: TestStream_errors},
 	12: {where: "coinbase/coinbase-advanced-py#132: 401 for valid tokens now and then", test: TestFreshToken},
 	13: {where: "coinbase/coinbase-advanced-py#60: throttled with 401", test: throttledWith401},
-	14: {where: "coinbase/coinbase-advanced-py#19: authentication failure that comes and goes", not: stream},
+	14: {where: "coinbase/coinbase-advanced-py#19: authentication failure that comes and goes", test: TestStream_errors},
 	15: {where: "ccxt/ccxt#22182: escaped line breaks in the PEM", test: TestToken_knownVectors},
 	16: {where: "ccxt/ccxt#25481, rotki/rotki#11039: Ed25519 keys", test: TestToken_ofARequest},
 	17: {where: "coinbase-samples/exchange-scripts-py#16, #18: a key of one system used on the other", test: TestBalances_noFallback},
-	18: {where: "bmoscon/cryptofeed#990: level2 began to need a key", not: stream},
+	18: {where: "bmoscon/cryptofeed#990: level2 began to need a key", test: TestStream_errors},
 	19: {where: "ccxt/ccxt#19636: a 502 page with a captcha for /products", test: captchaPage},
 	20: {where: "coinbase/coinbase-node#55, coinbase/coinbase-ruby#16: a 504 page of 197,830 bytes", test: longPage},
 	21: {where: "askmike/gekko#2702: a retired host answers with a page of the CDN", test: retiredHost},
@@ -48,15 +46,15 @@ var troubles = map[int]trouble{
 	23: {where: "bennycode/coinbase-pro-node#354: NaN as time, 400 request timeout", test: TestExchangeRequest_isSigned},
 	24: {where: "danpaquin/coinbasepro-python#453: expired although NTP was on", test: TestClock_readOnce},
 	25: {where: "ccxt/ccxt#6448: 429 taken for something else", test: TestGates},
-	26: {where: "ccxt/ccxt#22892: quiet books time out", not: stream},
-	27: {where: "danpaquin/coinbasepro-python#89: silent after hours", not: stream},
-	28: {where: "danpaquin/coinbasepro-python#276: quiet channel closed", not: stream},
-	29: {where: "bmoscon/cryptostore#28: code 1006", not: stream},
+	26: {where: "ccxt/ccxt#22892: quiet books time out", test: TestStream_silence},
+	27: {where: "danpaquin/coinbasepro-python#89: silent after hours", test: TestStream_silence},
+	28: {where: "danpaquin/coinbasepro-python#276: quiet channel closed", test: TestStream_silence},
+	29: {where: "bmoscon/cryptostore#28: code 1006", test: TestStream_dial},
 	30: {where: "coinbase/coinbase-pro-node#183: zero compared with the text \"0\"", test: TestOrderBook_numbers},
 	31: {where: "coinbase/coinbase-pro-node#372: crossed books", test: TestOrderBook_suspect},
-	32: {where: "coinbase/coinbase-pro-node#227: heartbeats taken for gaps", not: stream},
+	32: {where: "coinbase/coinbase-pro-node#227: heartbeats taken for gaps", test: TestStream_sequence},
 	33: {where: "knowm/XChange#3554: a hole in the matches", not: "trades are not served"},
-	34: {where: "bennycode/coinbase-pro-node#102: reconnect without subscribing", not: stream},
+	34: {where: "bennycode/coinbase-pro-node#102: reconnect without subscribing", test: newConnection},
 	35: {where: "ccxt/ccxt#27606: only the first trade of a frame", not: "trades are not served"},
 	36: {where: "danpaquin/coinbasepro-python#347, celo-org/celo-oracle#109: limit-only taken for an outage", test: TestListings_states},
 	37: {where: "coinbase/coinbase-pro-node#272: the same cached answer for minutes", test: cachedBook},
@@ -97,6 +95,14 @@ func longPage(t *testing.T) {
 	if e.Kind != market.KindUnavailable || len(e.Error()) > 200 {
 		t.Errorf("%v", e)
 	}
+}
+
+// newConnection: it knows no book until one is subscribed on it, and none has anything to show before its snapshot.
+func newConnection(t *testing.T) {
+	s := newStream(t)
+	s.want(s.frame("l2_data", event("snapshot", "A-USD", "bid 1 1")))
+	s.subscribe("A-USD")
+	s.want(s.frame("l2_data", event("update", "A-USD", "bid 1 2")), "lost A-USD resubscribe suspect")
 }
 
 // retiredHost: it is our configuration that is wrong, and no retry helps.
@@ -166,6 +172,7 @@ func TestNew_refusesBadConfiguration(t *testing.T) {
 		"region":        {Door: door, Region: "mars"},
 		"host":          {Door: door, Hosts: []string{"api.coinbase.com"}},
 		"account host":  {Door: door, AccountHosts: []string{"ftp://x.example"}},
+		"stream host":   {Door: door, StreamHosts: []string{"stream.example"}},
 		"host and user": {Door: door, Hosts: []string{"https://me:secret@x.example"}},
 	} {
 		if v, err := coinbase.New(cfg); err == nil || v != nil || strings.Contains(err.Error(), "secret") {

@@ -213,7 +213,7 @@ func (s *streamState) data(f *frame, at time.Time) {
 			s.tell(market.StreamSnapshot, b, f, e)
 		case b.loaded:
 			b.missing = false
-			s.tell(market.StreamUpdate, b, f, e)
+			s.change(b, f, e)
 		case !b.ended.IsZero() && at.Sub(b.ended) < leftoverWait: // of the subscription before
 		default:
 			s.lose(b, s.venue.streamError(market.KindSuspect, errNoBase))
@@ -226,6 +226,23 @@ func (s *streamState) tell(k market.StreamEventKind, b *streamBook, f *frame, e 
 		Kind: k, Symbol: b.symbol, ExchangeTime: f.at,
 		Bids: f.bids[e.bids.from:e.bids.to:e.bids.to], Asks: f.asks[e.asks.from:e.asks.to:e.asks.to],
 	})
+}
+
+// change tells of changes. Several of one book in one message are one: only after the whole of it is the book whole.
+func (s *streamState) change(b *streamBook, f *frame, e *frameEvent) {
+	for i := len(s.out) - 1; i >= 0; i-- {
+		before := &s.out[i]
+		if before.Symbol != b.symbol {
+			continue
+		}
+		if before.Kind != market.StreamUpdate {
+			break
+		}
+		before.Bids = append(before.Bids, f.bids[e.bids.from:e.bids.to]...)
+		before.Asks = append(before.Asks, f.asks[e.asks.from:e.asks.to]...)
+		return
+	}
+	s.tell(market.StreamUpdate, b, f, e)
 }
 
 // lose gives up one book, once, until a snapshot or another subscription begins it anew.

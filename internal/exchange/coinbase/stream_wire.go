@@ -15,11 +15,15 @@ const (
 	// keptLevels is how many levels a side the buffers keep room for: changes have a few, and the room that a snapshot took
 	// is given back with the next message.
 	keptLevels = 2048
+	// maxStreamEvents bounds the events of one message: one for each book of the connection, and a few more. A message with
+	// more cannot be read.
+	maxStreamEvents = 32 * booksPerStream
 )
 
 var (
 	errSide        = errors.New("a level of neither side")
 	errEventType   = errors.New("an event that is neither snapshot nor update")
+	errManyEvents  = errors.New("more events than a connection has use for")
 	errManyLevels  = errors.New("more levels than any book has")
 	errNoSequence  = errors.New("data without a sequence")
 	errNoProduct   = errors.New("data that does not name its product")
@@ -124,7 +128,12 @@ func (f *frame) envelope(raw []byte) (late bool, err error) {
 func (f *frame) readEvents(c *exchange.Cursor) (late bool, err error) {
 	switch string(f.channel) {
 	case channelData:
-		return false, c.Array(func(int) error { return f.readBook(c) })
+		return false, c.Array(func(i int) error {
+			if i == maxStreamEvents {
+				return errManyEvents
+			}
+			return f.readBook(c)
+		})
 	case channelAcks:
 		return false, c.Array(func(int) error { return f.readAck(c) })
 	}
