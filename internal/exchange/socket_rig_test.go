@@ -105,9 +105,14 @@ type peer struct {
 	t *testing.T
 }
 
+// frame writes a frame at once: an empty write to a pipe would wait for a reader.
 func (p *peer) frame(f ws.Frame) {
 	p.t.Helper()
-	if err := ws.WriteFrame(p.Conn, f); err != nil {
+	b, err := ws.CompileFrame(f)
+	if err == nil {
+		_, err = p.Write(b)
+	}
+	if err != nil {
 		p.t.Error(err)
 	}
 }

@@ -195,7 +195,7 @@ func TestStream_patience(t *testing.T) {
 		}()
 		for range 10 {
 			time.Sleep(3 * time.Minute)
-			if err := ws.WriteFrame(far, ws.NewPingFrame(nil)); err != nil {
+			if err := ws.WriteFrame(far, ws.NewPingFrame([]byte("1770123456789"))); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := ws.ReadFrame(far); err != nil {
