@@ -126,37 +126,41 @@ func (x *okxStream) text(msg []byte) {
 		return
 	}
 	var req okxRequest
-	if json.Unmarshal(msg, &req) != nil || !okxID.MatchString(req.ID) {
-		x.fail("", "60012", "Illegal request: "+string(msg))
-		return
-	}
-	act, ok := map[string]func(string, okxArg, *pair){"subscribe": x.subscribe, "unsubscribe": x.unsubscribe}[req.Op]
+	known := json.Unmarshal(msg, &req) == nil && okxID.MatchString(req.ID) && (req.Op == "subscribe" || req.Op == "unsubscribe")
 	switch {
-	case !ok:
+	case !known || len(req.Args) == 0:
 		x.fail(req.ID, "60012", "Illegal request: "+string(msg))
 	case !x.o.cfg.Unlimited && !x.requests.admit(x.active):
 		x.fail(req.ID, "60014", "Requests too frequent")
-	case len(req.Args) == 0:
-		x.fail(req.ID, "60012", "Illegal request: "+string(msg))
 	default:
 		for _, arg := range req.Args {
-			if p, ok := x.find(req.ID, req.Op, arg); ok {
-				act(req.ID, arg, p)
-			}
+			x.do(req, arg)
 		}
 	}
 }
 
-// find checks one arg. A wrong one is an error of its own and leaves the others of its request alone.
-func (x *okxStream) find(id, op string, arg okxArg) (*pair, bool) {
+// do is the request for one of its args. A wrong one is an error of its own and leaves the others alone.
+func (x *okxStream) do(req okxRequest, arg okxArg) {
+	p, ok := x.find(req, arg)
+	switch {
+	case !ok:
+	case req.Op == "subscribe":
+		x.subscribe(req.ID, arg, p)
+	default:
+		x.unsubscribe(req.ID, arg)
+	}
+}
+
+// find gives the pair of an arg, or sends the error.
+func (x *okxStream) find(req okxRequest, arg okxArg) (*pair, bool) {
 	if strings.HasSuffix(arg.Channel, "-l2-tbt") && !x.business {
-		x.fail(id, "60011", "Please log in")
+		x.fail(req.ID, "60011", "Please log in")
 		return nil, false
 	}
 	channel, known := okxChannels[arg.Channel]
 	p, listed := x.s.v.pairs[arg.InstID]
-	if !known || channel.business != x.business || !listed || p.State == Delisted || op == "subscribe" && x.s.refused(arg.InstID) {
-		x.fail(id, "60018", fmt.Sprintf("Wrong URL or channel:%s, instId:%s doesn't exist. "+
+	if !known || channel.business != x.business || !listed || p.State == Delisted || req.Op == "subscribe" && x.s.refused(arg.InstID) {
+		x.fail(req.ID, "60018", fmt.Sprintf("Wrong URL or channel:%s, instId:%s doesn't exist. "+
 			"Please use the correct URL, channel and parameters referring to API document.", arg.Channel, arg.InstID))
 		return nil, false
 	}
@@ -182,7 +186,7 @@ func (x *okxStream) subscribe(id string, arg okxArg, p *pair) {
 	}
 }
 
-func (x *okxStream) unsubscribe(id string, arg okxArg, _ *pair) {
+func (x *okxStream) unsubscribe(id string, arg okxArg) {
 	x.s.unfollow(arg.name())
 	x.s.unsubscribed(arg.name())
 	x.event(okxEvent{ID: id, Event: "unsubscribe", Arg: &arg})
