@@ -334,6 +334,32 @@ func (c *Cursor) plainPair(v *market.Level, before, between string) bool {
 	return false
 }
 
+// Try runs read, which reads a value in the one form in which it nearly always comes, with Exactly, Text and PlainLevel. If
+// that is false nothing was read, and the general way decides.
+func (c *Cursor) Try(read func() bool) bool {
+	start := c.i
+	if read() {
+		return true
+	}
+	c.i = start
+	return false
+}
+
+// Exactly reads text if it is what comes next, without any other space.
+func (c *Cursor) Exactly(text string) bool {
+	if rest := c.b[c.i:]; len(rest) < len(text) || string(rest[:len(text)]) != text {
+		return false
+	}
+	c.i += len(text)
+	return true
+}
+
+// PlainLevel reads the text given and a quoted price, the other text and a quoted size: `"price":"64073.00","size":"0.5884"`
+// for `"price":` and `,"size":`. If it is false nothing was read, and v is not to be used.
+func (c *Cursor) PlainLevel(v *market.Level, beforePrice, beforeSize string) bool {
+	return c.plainPair(v, beforePrice, beforeSize)
+}
+
 // maxPlain is how many digits certainly fit a coefficient: 10^18 < 2^63.
 const maxPlain = 18
 

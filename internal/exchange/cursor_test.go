@@ -172,3 +172,35 @@ func TestCursor_levelObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestCursor_try: a form that does not fit leaves everything for the general way.
+func TestCursor_try(t *testing.T) {
+	const text = ` {"n":"a","p":"1.50","s":"2"}`
+	read := func(c *exchange.Cursor, v *market.Level, name, end string) bool {
+		return c.Try(func() bool {
+			if !c.Exactly(` {"n":`) {
+				return false
+			}
+			got, err := c.Text()
+			return err == nil && string(got) == name && c.PlainLevel(v, `,"p":`, `,"s":`) && c.Exactly(end)
+		})
+	}
+	for _, wrong := range [][2]string{{"b", "}"}, {"a", "]"}, {"a", "} and much more than is left"}} {
+		c := exchange.NewCursor([]byte(text))
+		var v market.Level
+		if read(c, &v, wrong[0], wrong[1]) {
+			t.Errorf("%q was read", wrong)
+		}
+		if err := c.Skip(); err != nil || c.End() != nil {
+			t.Errorf("%q: the rest cannot be read: %v", wrong, err)
+		}
+	}
+	c := exchange.NewCursor([]byte(text))
+	var v market.Level
+	if !read(c, &v, "a", "}") || c.End() != nil || v.Price.String() != "1.50" || v.Size.String() != "2" {
+		t.Errorf("got %v", v)
+	}
+	if c.Exactly("x") || exchange.NewCursor([]byte(`"p":"1","s":01"`)).PlainLevel(&v, `"p":`, `,"s":`) {
+		t.Error("read past the end, or no number")
+	}
+}
