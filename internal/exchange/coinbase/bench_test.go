@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -90,4 +91,38 @@ func (w plainBook) ordered() bool {
 		}
 	}
 	return true
+}
+
+// BenchmarkStream decodes changes of 20 levels, and the snapshot of a large book of 25,000 levels a side.
+func BenchmarkStream(b *testing.B) {
+	changes := func(n int) (rows []string) {
+		for i := range n {
+			rows = append(rows, "bid "+strconv.Itoa(64000-i%20000)+".12 0."+strconv.Itoa(58849577+i), "offer "+strconv.Itoa(64001+i)+".1 1."+strconv.Itoa(27909367+i))
+		}
+		return rows
+	}
+	for name, n := range map[string]int{"20": 10, "50000": 25_000} {
+		b.Run(name, func(b *testing.B) {
+			s := newStream(b, "BTC-USD")
+			s.next = 1_000_000
+			s.frame("l2_data", event("snapshot", "BTC-USD"))
+			list := event("update", "BTC-USD", changes(n)...)
+			if n > 10 {
+				list = event("snapshot", "BTC-USD", changes(n)...)
+			}
+			text := []byte(strings.Replace(envelope("l2_data", 7_000_000, list), "1970-01-01T00:00:00Z", "2026-09-07T01:57:58.894355Z", -1))
+			digits := text[strings.Index(string(text), "7000000"):][:7]
+			at := time.Now()
+			b.ReportAllocs()
+			b.SetBytes(int64(len(text)))
+			done := cpu.Report(b)
+			for i := 1; b.Loop(); i++ {
+				copy(digits, strconv.Itoa(1_000_000+i))
+				if got := s.conn.Decode(text, at); len(got) != 1 || len(got[0].Bids) != n || len(got[0].Asks) != n {
+					b.Fatal(events(got))
+				}
+			}
+			done()
+		})
+	}
 }

@@ -19,10 +19,6 @@ var notCalled = map[string]string{
 	"README.md":                                  "says what the others are",
 	"at_key_permissions_example.json":            "a key is judged by its answers, not asked about itself",
 	"at_ticker_btc_usd_2026.json":                "its bid and ask are in the book, its trades are not served, and it has no 24 h figures",
-	"at_ws_frames_2024.jsonl":                    "stream",
-	"at_ws_frames_docs_style_2026.jsonl":         "stream",
-	"at_ws_l2_derived_clean.jsonl":               "stream",
-	"at_ws_session_start_2026.jsonl":             "stream",
 	"exchange_book_l1_btc_eur_sandbox_2020.json": "books come from Advanced Trade alone",
 	"exchange_book_l1_btc_usd_2026.json":         "books come from Advanced Trade alone",
 	"exchange_book_l2_btc_usd_2026_top30.json":   "books come from Advanced Trade alone",
@@ -34,16 +30,16 @@ var notCalled = map[string]string{
 	"exchange_ticker_btc_usd_2026.json":          "figures come from Advanced Trade alone",
 	"exchange_tickers_with_headers_2025.json":    "figures come from Advanced Trade alone; its Age headers are in the contract suite",
 	"exchange_trades_btc_usd_2026.json":          "trades are not served",
-	"exchange_ws_control_messages.jsonl":         "stream",
-	"exchange_ws_heartbeat_2020.jsonl":           "stream",
-	"exchange_ws_level2_auth_2025.jsonl":         "stream",
-	"exchange_ws_level2_batch_2025.jsonl":        "stream",
-	"exchange_ws_matches_2025.jsonl":             "stream",
-	"exchange_ws_status_2025.jsonl":              "stream",
-	"exchange_ws_stream_2021_a.jsonl":            "stream",
-	"exchange_ws_stream_2021_b.jsonl":            "stream",
-	"exchange_ws_subscribe_requests_2021.jsonl":  "stream",
-	"exchange_ws_ticker_2025.jsonl":              "stream",
+	"exchange_ws_control_messages.jsonl":         "of Exchange, whose public depth has no sequence: streams come from Advanced Trade alone",
+	"exchange_ws_heartbeat_2020.jsonl":           "of Exchange: streams come from Advanced Trade alone",
+	"exchange_ws_level2_auth_2025.jsonl":         "a channel of Exchange that needs a key: streams come from Advanced Trade alone",
+	"exchange_ws_level2_batch_2025.jsonl":        "a channel of Exchange without a sequence: streams come from Advanced Trade alone",
+	"exchange_ws_matches_2025.jsonl":             "trades are not served",
+	"exchange_ws_status_2025.jsonl":              "listings come from Advanced Trade alone, by REST",
+	"exchange_ws_stream_2021_a.jsonl":            "of Exchange; a part of it, as Advanced Trade sends it, is in at_ws_l2_derived_clean",
+	"exchange_ws_stream_2021_b.jsonl":            "of Exchange; a part of it, as Advanced Trade sends it, is in at_ws_l2_derived_clean",
+	"exchange_ws_subscribe_requests_2021.jsonl":  "requests to Exchange: streams come from Advanced Trade alone",
+	"exchange_ws_ticker_2025.jsonl":              "quotes come with the book; ticker comes with trades alone",
 }
 
 // recordedTests are the recordings of what it does ask for.
@@ -56,6 +52,10 @@ var recordedTests = map[string]func(*testing.T, string){
 	"exchange_accounts_all_zero_2020.json": recordedZeros,
 	"exchange_time_2026.json":              recordedTime,
 	"errors.jsonl":                         recordedErrors,
+	"at_ws_frames_2024.jsonl":              recorded2024,
+	"at_ws_frames_docs_style_2026.jsonl":   recordedDocs,
+	"at_ws_l2_derived_clean.jsonl":         recordedClean,
+	"at_ws_session_start_2026.jsonl":       recordedSession,
 }
 
 // TestRecorded gives each recorded payload of a question that is asked to the adapter, and knows why of every other.
@@ -209,7 +209,7 @@ func recordedErrors(t *testing.T, lines string) {
 			t.Fatal(err)
 		}
 		if row.Transport != "http" {
-			continue // frames of the streams
+			continue // messages of streams
 		}
 		asked++
 		questions := []string{"exchange"}
@@ -226,4 +226,5 @@ func recordedErrors(t *testing.T, lines string) {
 	if asked != 11 {
 		t.Errorf("%d rows of HTTP, want 11", asked)
 	}
+	recordedStreamErrors(t, lines)
 }

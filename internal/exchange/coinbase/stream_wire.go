@@ -183,9 +183,49 @@ func (f *frame) readBook(c *exchange.Cursor) error {
 // the time of the snapshot, and the time of a change is that of the message.
 func (f *frame) readChange(c *exchange.Cursor, e *frameEvent) error {
 	var v market.Level
-	var side []byte
+	side, plain := plainChange(c, &v)
+	if !plain {
+		v = market.Level{}
+		var err error
+		if side, err = readFields(c, &v, e); err != nil {
+			return err
+		}
+	}
+	switch {
+	case e.wrong != nil:
+	case string(side) == "bid":
+		f.bids = append(f.bids, v)
+	case string(side) == "offer": // not "ask"
+		f.asks = append(f.asks, v)
+	default:
+		e.wrong = errSide
+	}
+	if e.wrong == nil && max(len(f.bids)-e.bids.from, len(f.asks)-e.asks.from) > maxStreamLevels {
+		e.wrong = errManyLevels
+	}
+	return nil
+}
+
+// plainChange reads a level that is written as nearly all are.
+func plainChange(c *exchange.Cursor, v *market.Level) (side []byte, ok bool) {
+	ok = c.Try(func() bool {
+		if !c.Exactly(`{"side":`) {
+			return false
+		}
+		var err error
+		if side, err = c.Text(); err != nil || !c.Exactly(`,"event_time":`) {
+			return false
+		}
+		_, err = c.Text()
+		return err == nil && c.PlainLevel(v, `,"price_level":`, `,"new_quantity":`) && c.Exactly(`}`)
+	})
+	return side, ok
+}
+
+// readFields reads a level that is written in any way.
+func readFields(c *exchange.Cursor, v *market.Level, e *frameEvent) (side []byte, err error) {
 	price, size := false, false
-	err := c.Object(func(key []byte) (err error) {
+	err = c.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "side":
 			side, err = textOf(c)
@@ -198,21 +238,10 @@ func (f *frame) readChange(c *exchange.Cursor, e *frameEvent) error {
 		}
 		return err
 	})
-	switch {
-	case err != nil || e.wrong != nil:
-	case !price || !size:
+	if err == nil && e.wrong == nil && !(price && size) {
 		e.wrong = fmt.Errorf("%w: price or size of a level", errMissing)
-	case string(side) == "bid":
-		f.bids = append(f.bids, v)
-	case string(side) == "offer": // not "ask"
-		f.asks = append(f.asks, v)
-	default:
-		e.wrong = errSide
 	}
-	if e.wrong == nil && max(len(f.bids)-e.bids.from, len(f.asks)-e.asks.from) > maxStreamLevels {
-		e.wrong = errManyLevels
-	}
-	return err
+	return side, err
 }
 
 // readNumber leaves to the cursor to find out whether what is no number is JSON at all.
