@@ -133,7 +133,7 @@ func (c *Client) Unsubscribe(t Topic) bool {
 	u.book.mu.Lock()
 	f := u.stream.encodeStatus("unsubscribed", now)
 	u.book.mu.Unlock()
-	c.hub.leave(u)
+	c.hub.leave(u) // first, so that nothing is queued behind what is dropped
 	c.drop(u)
 	u.release()
 	c.insist(f, now)

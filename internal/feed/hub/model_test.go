@@ -152,7 +152,7 @@ func runModel(t *testing.T, seed uint64) (updates, conflated uint64) {
 		return r
 	}
 	var all []*replica
-	for range 24 {
+	for range 16 {
 		all = append(all, join())
 	}
 	leave := func(i int) {
@@ -163,7 +163,7 @@ func runModel(t *testing.T, seed uint64) (updates, conflated uint64) {
 	for step := range 300 {
 		switch random.IntN(40) {
 		case 0:
-			b.load(random.IntN(450))
+			b.load([]int{0, 3, 60, 450}[random.IntN(4)])
 		case 1:
 			b.lose(market.KindUnavailable)
 		case 2:

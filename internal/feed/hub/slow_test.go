@@ -3,9 +3,11 @@ package hub_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/feed/hub"
@@ -101,7 +103,9 @@ func TestSlow_boundOfBytes(t *testing.T) {
 			for _, frame := range frames {
 				size += len(frame.WebSocket())
 				if m := read(t, frame); m.Type == "snapshot" {
-					seen[m.Depth] = true
+					if seen[m.Depth] = true; m.Conflated != 0 {
+						t.Errorf("depth %d: %d conflated of a first snapshot that nothing followed", m.Depth, m.Conflated)
+					}
 				}
 			}
 			if size > 6000 {
@@ -113,6 +117,81 @@ func TestSlow_boundOfBytes(t *testing.T) {
 			t.Errorf("%d bytes in %d turns, snapshots of %v", total, turns, seen)
 		}
 	})
+}
+
+// What a topic that fell behind had waiting makes room for others.
+func TestSlow_makesRoom(t *testing.T) {
+	bubble(t, hub.Config{MaxBytes: 4000}, func(t *testing.T, f *fakeFeed, b *fakeBook) {
+		c := f.listener.NewClient()
+		defer c.Close()
+		subscribe(t, c, ticker, depth(5))
+		next(t, c)
+		for range 12 {
+			b.change([]market.Level{{Price: cents(middle - 3), Size: b.size()}}, nil) // of the book alone
+		}
+		for i := range int64(3) {
+			b.top(1 + i)
+		}
+		if ms := wantTypes(t, c, "update", "update", "update", "snapshot"); ms[2].Channel != "ticker" || ms[3].Conflated != 14 {
+			t.Errorf("got %+v", ms)
+		}
+	})
+}
+
+// However much waits in the queue each time, a topic that is behind comes forward.
+func TestSlow_isNotPassedOver(t *testing.T) {
+	bubble(t, hub.Config{MaxBytes: 4000}, func(t *testing.T, f *fakeFeed, b *fakeBook) {
+		c := f.listener.NewClient()
+		defer c.Close()
+		c.Tell([]byte(`{"x":"` + strings.Repeat("x", 4000) + `"}`))
+		subscribe(t, c, depth(5))
+		if frames := next(t, c); len(frames) != 3 || frames[2].Type() != hub.TypeSnapshot {
+			t.Errorf("got %d frames", len(frames))
+		}
+	})
+}
+
+// A book that is lost while a client is behind has no snapshot to give. The next one says how much was missed.
+func TestSlow_whileTheBookIsLost(t *testing.T) {
+	bubble(t, hub.Config{MaxFrames: 4}, func(t *testing.T, f *fakeFeed, b *fakeBook) {
+		c := f.listener.NewClient()
+		defer c.Close()
+		subscribe(t, c, depth(5))
+		next(t, c)
+		for i := range int64(6) {
+			b.top(1 + i)
+		}
+		b.lose(market.KindUnavailable)
+		wantTypes(t, c, "status syncing")
+		wantTypes(t, c)
+		b.load(3)
+		if ms := wantTypes(t, c, "status live", "snapshot"); ms[1].Seq != 8 || ms[1].Conflated != 6 || len(ms[1].Bids) != 3 {
+			t.Errorf("got %+v", ms[1])
+		}
+	})
+}
+
+// A client that waits keeps nothing of what it took before.
+func TestNext_letsGoOfFrames(t *testing.T) {
+	f := newFeed(hub.Config{})
+	c := f.listener.NewClient()
+	defer c.Close()
+	c.Tell([]byte(`{}`))
+	frames, err := c.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := weak.Make(frames[0])
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	if kept.Value() != nil {
+		t.Error("a frame that was taken is still held")
+	}
+	runtime.KeepAlive(c)
 }
 
 // A frame that alone is beyond the bound is delivered all the same: else its topic would never be.

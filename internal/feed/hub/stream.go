@@ -102,11 +102,11 @@ func (s *stream) load(v *sight) {
 	s.publish(s.whole(v.now), v.now)
 }
 
-// lose notes that nothing is held any more. A status says so; nobody's levels are taken back.
+// lose notes that nothing is held any more, so no snapshot is given until the next load. A status says so; the levels that
+// the subscribers hold are theirs.
 func (s *stream) lose(v *sight) {
 	s.fresh = v.Freshness()
 	s.source, s.confirmedAt = "", time.Time{}
-	s.bids.levels, s.asks.levels = s.bids.levels[:0], s.asks.levels[:0]
 }
 
 // change tells the subscribers of a book what changed within their window, and nothing when nothing did.
