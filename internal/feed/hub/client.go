@@ -132,6 +132,7 @@ func (c *Client) Unsubscribe(t Topic) bool {
 	now := time.Now()
 	u.book.mu.Lock()
 	f := u.stream.encodeStatus("unsubscribed", now)
+	f.stream = nil // it outlives the subscription, and whatever becomes of a next one to the same topic
 	u.book.mu.Unlock()
 	c.hub.leave(u) // first, so that nothing is queued behind what is dropped
 	c.drop(u)

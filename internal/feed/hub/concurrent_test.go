@@ -18,7 +18,7 @@ import (
 // TestConcurrent_holdsTogether has several books change while clients come, subscribe, read, stop reading, unsubscribe and
 // go, all at once. What each of them reads is without a hole, and in the end nothing is left.
 func TestConcurrent_holdsTogether(t *testing.T) {
-	f := newFeed(hub.Config{MaxFrames: 16, MaxBytes: 1 << 14, SlowAfter: time.Minute})
+	f := newFeed(hub.Config{MaxFrames: 16, MaxBytes: 1 << 14, SlowAfter: time.Hour})
 	var keys []feed.Key
 	var books []*fakeBook
 	for i := range 3 {
@@ -42,7 +42,7 @@ func TestConcurrent_holdsTogether(t *testing.T) {
 			}
 		})
 	}
-	for i := range 16 {
+	for i := range 8 {
 		clients.Go(func() { comeAndGo(t, f, keys, rand.New(rand.NewPCG(uint64(i), 5))) })
 	}
 	clients.Wait()
@@ -68,7 +68,7 @@ func comeAndGo(t *testing.T, f *fakeFeed, keys []feed.Key, random *rand.Rand) {
 			topics = append(topics, hub.Topic{Key: k, Channel: hub.ChannelOrderBook, Depth: n})
 		}
 	}
-	for range 6 {
+	for range 4 {
 		c := f.listener.NewClient()
 		var reader sync.WaitGroup
 		reader.Go(func() {

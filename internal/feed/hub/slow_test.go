@@ -138,6 +138,25 @@ func TestSlow_makesRoom(t *testing.T) {
 	})
 }
 
+// The end of a subscription is told, also when the next one to the same topic falls behind at once.
+func TestSlow_endAndBeginAnew(t *testing.T) {
+	bubble(t, hub.Config{MaxFrames: 4}, func(t *testing.T, f *fakeFeed, b *fakeBook) {
+		c, other := f.listener.NewClient(), f.listener.NewClient()
+		defer c.Close()
+		defer other.Close()
+		subscribe(t, other, depth(5)) // the topic goes on
+		subscribe(t, c, depth(5))
+		c.Unsubscribe(depth(5))
+		subscribe(t, c, depth(5))
+		for i := range int64(4) {
+			b.top(1 + i)
+		}
+		if ms := wantTypes(t, c, "status unsubscribed", "status live", "snapshot"); ms[2].Conflated != 4 {
+			t.Errorf("got %+v", ms[2])
+		}
+	})
+}
+
 // However much waits in the queue each time, a topic that is behind comes forward.
 func TestSlow_isNotPassedOver(t *testing.T) {
 	bubble(t, hub.Config{MaxBytes: 4000}, func(t *testing.T, f *fakeFeed, b *fakeBook) {
