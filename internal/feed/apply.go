@@ -125,7 +125,7 @@ func (s *shard) load(x *seat, e *market.StreamEvent, at time.Time) {
 	s.touch(x)
 	x.local, x.loaded = fresh, true
 	x.held, x.lost, x.refused, x.wanted = true, false, false, 0
-	x.resubAt, x.ahead, x.pending, x.topOn = time.Time{}, ahead{}, nil, false
+	x.resubAt, x.ahead, x.pending, x.passed, x.topOn = time.Time{}, ahead{}, nil, nil, false
 	x.epoch = s.venue.feed.epoch()
 	x.version++
 	x.sequence, x.exchangeTime, x.eventAt, x.changedAt = e.Sequence, e.ExchangeTime, at, at
@@ -179,6 +179,7 @@ func (s *shard) update(x *seat, e *market.StreamEvent, at time.Time) {
 		x.exchangeTime = e.ExchangeTime
 	}
 	x.changedAt = at
+	x.passed.note(x)
 	s.heard(x, at)
 	if x.book.shown != x {
 		return

@@ -55,13 +55,19 @@ func (s *shard) queueComparison(b *book) bool {
 // compareTo compares a book with an answer to a question that was asked at some time.
 func (s *shard) compareTo(x *seat, rest *market.OrderBook, asked time.Time, err error) {
 	x.checking = false
+	passed := x.passed
+	x.passed = nil
 	if err != nil || !x.synced() || x.link.over != nil {
 		s.venue.metrics.comparisons[compareUndecided].Inc()
 		return
 	}
 	if x.sequence.Known && rest.Sequence.Known {
-		x.pending = rest
-		s.compared(x)
+		if was := passed.find(rest.Sequence.Value); was != nil {
+			s.settled(x, was.same(rest))
+		} else {
+			x.pending = rest
+			s.compared(x)
+		}
 		s.resolve(x.link)
 		return
 	}
@@ -84,14 +90,19 @@ func (s *shard) compared(x *seat) {
 	}
 	rest := x.pending
 	x.pending = nil
-	switch {
-	case x.sequence.Value > rest.Sequence.Value:
+	if x.sequence.Value > rest.Sequence.Value {
 		s.venue.metrics.comparisons[compareUndecided].Inc()
-	case sameBook(x, rest):
-		s.venue.metrics.comparisons[compareAgrees].Inc()
-	default:
-		s.differs(x)
+		return
 	}
+	s.settled(x, sameBook(x, rest))
+}
+
+func (s *shard) settled(x *seat, same bool) {
+	if same {
+		s.venue.metrics.comparisons[compareAgrees].Inc()
+		return
+	}
+	s.differs(x)
 }
 
 // differs gives up a book that is not the exchange's.
@@ -112,7 +123,57 @@ func equalSide(own, theirs []market.Level, x *seat, rest *market.OrderBook) bool
 	if n < len(own) && rest.Complete(n+1) || n < len(theirs) && x.local.Complete(n+1) {
 		return false // one of them has no more, and the other has
 	}
-	for i := range n {
+	return begins(own, theirs)
+}
+
+// Bounds of what is remembered of a book while the exchange is asked about it: 64 versions are 6 s of a busy book, and
+// older ones go first.
+const (
+	passedMost  = 64
+	passedDepth = 20
+)
+
+// passed is how a book began in the versions since the exchange was asked: its answer shows one that a busy book has left
+// behind when the answer comes.
+type passed struct{ versions []version }
+
+type version struct {
+	sequence   int64
+	bids, asks []market.Level
+}
+
+// note remembers the version as it is now.
+func (p *passed) note(x *seat) {
+	if p == nil || !x.sequence.Known {
+		return
+	}
+	if len(p.versions) >= passedMost {
+		p.versions = p.versions[1:]
+	}
+	p.versions = append(p.versions, version{
+		x.sequence.Value, x.local.Bids(nil, passedDepth), x.local.Asks(nil, passedDepth),
+	})
+}
+
+func (p *passed) find(sequence int64) *version {
+	if p == nil {
+		return nil
+	}
+	for i := range p.versions {
+		if p.versions[i].sequence == sequence {
+			return &p.versions[i]
+		}
+	}
+	return nil
+}
+
+// same compares what both show.
+func (v *version) same(rest *market.OrderBook) bool {
+	return begins(v.bids, rest.Bids()) && begins(v.asks, rest.Asks())
+}
+
+func begins(own, theirs []market.Level) bool {
+	for i := range min(len(own), len(theirs)) {
 		if !own[i].Price.Equal(theirs[i].Price) || !own[i].Size.Equal(theirs[i].Size) {
 			return false
 		}

@@ -16,10 +16,10 @@ func TestFeed_fillsConnectionsUpToTheExchangesBound(t *testing.T) {
 		r := start(t, w)
 		bases, _ := names(65)
 		r.watch(t, bases...)
-		time.Sleep(5 * time.Second)
+		sleep(5 * time.Second)
 		st := r.Status(exchange)
-		if st.Live != 65 || w.dials != 3 || len(st.Connections) != 3 {
-			t.Errorf("%d live, %d dials, %d connections; want 65, 3, 3", st.Live, w.dials, len(st.Connections))
+		if st.Live != 65 || w.tally().dials != 3 || len(st.Connections) != 3 {
+			t.Errorf("%d live, %d dials, %d connections; want 65, 3, 3", st.Live, w.tally().dials, len(st.Connections))
 		}
 		for _, c := range st.Connections {
 			if c.Books > 30 {
@@ -27,8 +27,8 @@ func TestFeed_fillsConnectionsUpToTheExchangesBound(t *testing.T) {
 			}
 		}
 		// 30, 30 and 5 in batches of 8.
-		if w.subscribes < 9 || w.subscribes > 13 {
-			t.Errorf("%d messages of subscriptions", w.subscribes)
+		if w.tally().subscribes < 9 || w.tally().subscribes > 13 {
+			t.Errorf("%d messages of subscriptions", w.tally().subscribes)
 		}
 	})
 }
@@ -41,14 +41,14 @@ func TestFeed_neverConnectsWhileTheGuardRefuses(t *testing.T) {
 		w.doErr = e
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(5 * time.Minute)
+		sleep(5 * time.Minute)
 		r.wantState(t, "BTC", feed.StateSyncing, market.KindCircuitOpen)
 		// It asks the guard, not the exchange, and not more often than the guard said.
-		if w.dials != 0 || w.dos < 8 || w.dos > 16 {
-			t.Errorf("%d dials, %d attempts in 5 min", w.dials, w.dos)
+		if w.tally().dials != 0 || w.tally().dos < 8 || w.tally().dos > 16 {
+			t.Errorf("%d dials, %d attempts in 5 min", w.tally().dials, w.tally().dos)
 		}
 		w.set(func() { w.doErr = nil })
-		time.Sleep(40 * time.Second)
+		sleep(40 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
@@ -57,15 +57,14 @@ func TestFeed_aConnectionThatDiesAtOnceIsAFailedConnect(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		w.deadOn = true
-		var failed int
-		r := start(t, w, func(c *feed.Config) { c.Venues[0].Do = counting(w.Do, &failed) })
+		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(5 * time.Minute)
-		if failed != w.dials || failed < 8 || failed > 40 {
-			t.Errorf("%d of %d connects failed; want all, backing off to 30 s", failed, w.dials)
+		sleep(5 * time.Minute)
+		if n := w.tally(); n.failed != n.dials || n.failed < 8 || n.failed > 40 {
+			t.Errorf("%d of %d connects failed; want all, backing off to 30 s", n.failed, n.dials)
 		}
 		w.set(func() { w.deadOn = false })
-		time.Sleep(31 * time.Second)
+		sleep(31 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
@@ -74,12 +73,11 @@ func TestFeed_aConnectionOnWhichNothingComesIsAFailedConnect(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		w.silent = true
-		var failed int
-		r := start(t, w, func(c *feed.Config) { c.Venues[0].Do = counting(w.Do, &failed) })
+		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(time.Minute)
-		if failed < 3 || w.open() > 1 {
-			t.Errorf("%d connects failed, %d connections are open", failed, w.open())
+		sleep(time.Minute)
+		if n := w.tally(); n.failed < 3 || w.open() > 1 {
+			t.Errorf("%d connects failed, %d connections are open", n.failed, w.open())
 		}
 		r.wantState(t, "BTC", feed.StateSyncing, market.KindTimeout)
 	})
@@ -91,13 +89,13 @@ func TestFeed_allCutAtOnceComeBackWithoutAStorm(t *testing.T) {
 		r := start(t, w)
 		bases, symbols := names(100)
 		r.watch(t, bases...)
-		time.Sleep(50 * time.Second)
+		sleep(50 * time.Second)
 		w.change(symbols...)
 		synctest.Wait()
 		if st := r.Status(exchange); st.Live != 100 {
 			t.Fatalf("%d live", st.Live)
 		}
-		dials := w.dials
+		dials := w.tally().dials
 		w.set(func() { w.dialErr = failure(market.KindUnavailable) })
 		w.cut(market.KindUnavailable)
 		synctest.Wait()
@@ -105,16 +103,16 @@ func TestFeed_allCutAtOnceComeBackWithoutAStorm(t *testing.T) {
 			t.Errorf("%d stale, %d connections, at once after the cut", st.Stale, len(st.Connections))
 		}
 		r.wantState(t, bases[7], feed.StateStale, market.KindUnavailable)
-		if w.dials != dials {
+		if w.tally().dials != dials {
 			t.Error("dialled in the moment of the cut")
 		}
-		time.Sleep(5 * time.Minute)
-		perMinute := float64(w.dials-dials) / 5 / 10
+		sleep(5 * time.Minute)
+		perMinute := float64(w.tally().dials-dials) / 5 / 10
 		if perMinute > 6 {
 			t.Errorf("%.1f dials a minute and connection while the exchange is down", perMinute)
 		}
 		w.set(func() { w.dialErr = nil })
-		time.Sleep(35 * time.Second)
+		sleep(35 * time.Second)
 		if st := r.Status(exchange); st.Live != 100 {
 			t.Errorf("%d live after the outage", st.Live)
 		}
@@ -133,19 +131,19 @@ func TestFeed_anOutageKeepsTheLastBookWithItsAge(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(5 * time.Second)
+		sleep(5 * time.Second)
 		at := time.Now()
 		w.change("BTCUSDT")
 		synctest.Wait()
 		w.set(func() { w.dialErr = failure(market.KindUnavailable) })
 		w.cut(market.KindUnavailable)
-		time.Sleep(5 * time.Minute)
+		sleep(5 * time.Minute)
 		b, f, ok := r.Book(key("BTC"))
 		if !ok || f.State != feed.StateStale || !b.ConfirmedAt.Equal(at) || !f.Since.Equal(at) {
 			t.Errorf("held %v, %s since %v after the cut", ok, f.State, f.Since.Sub(at))
 		}
 		w.set(func() { w.dialErr = nil })
-		time.Sleep(31 * time.Second)
+		sleep(31 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 		if got := strings.Join(r.ear.heard(key("BTC")), ", "); got != "live, stale unavailable, live" {
 			t.Errorf("states %q", got)
@@ -160,11 +158,11 @@ func TestFeed_aPlannedRotationHasNoStaleMoment(t *testing.T) {
 		r := start(t, w)
 		bases, symbols := names(20)
 		r.watch(t, bases...)
-		time.Sleep(5 * time.Second)
+		sleep(5 * time.Second)
 		most := 0
 		for range 2 * 3600 {
 			w.change(symbols...)
-			time.Sleep(time.Second)
+			sleep(time.Second)
 			most = max(most, w.open())
 		}
 		synctest.Wait()
@@ -173,12 +171,15 @@ func TestFeed_aPlannedRotationHasNoStaleMoment(t *testing.T) {
 				t.Errorf("%s: states %q, want live alone", b, got)
 			}
 		}
-		if w.dials < 5 || w.dials > 7 || most != 2 || w.open() != 1 {
-			t.Errorf("%d dials in 2 h, at most %d connections at once, %d now", w.dials, most, w.open())
+		if w.tally().dials < 5 || w.tally().dials > 7 || most != 2 || w.open() != 1 {
+			t.Errorf("%d dials in 2 h, at most %d connections at once, %d now", w.tally().dials, most, w.open())
 		}
-		r.wantBook(t, bases[0], w.seq[symbols[0]])
-		if n := r.ear.count("loaded"); n != w.dials*20 {
-			t.Errorf("%d epochs of 20 books on %d connections", n, w.dials)
+		w.mu.Lock()
+		last := w.seq[symbols[0]]
+		w.mu.Unlock()
+		r.wantBook(t, bases[0], last)
+		if n := r.ear.count("loaded"); n != w.tally().dials*20 {
+			t.Errorf("%d epochs of 20 books on %d connections", n, w.tally().dials)
 		}
 	})
 }
@@ -188,10 +189,10 @@ func TestFeed_aNoticeOfTheExchangeBringsAnotherConnectionFirst(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
 		r.watch(t, "BTC", "ETH")
-		time.Sleep(5 * time.Second)
+		sleep(5 * time.Second)
 		w.set(func() { w.mute["ETHUSDT"] = true }) // the new connection is slow with one book
 		w.tell(market.StreamEvent{Kind: market.StreamRetiring})
-		time.Sleep(3 * time.Second)
+		sleep(3 * time.Second)
 		if w.open() != 2 || !r.Status(exchange).Connections[0].Retiring {
 			t.Fatalf("%d connections; the old one has to stay while a book depends on it", w.open())
 		}
@@ -207,10 +208,10 @@ func TestFeed_aNoticeOfTheExchangeBringsAnotherConnectionFirst(t *testing.T) {
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 		r.wantState(t, "ETH", feed.StateStale, market.KindUnavailable)
 		w.set(func() { w.mute["ETHUSDT"] = false })
-		time.Sleep(40 * time.Second)
+		sleep(40 * time.Second)
 		r.wantState(t, "ETH", feed.StateLive, market.KindNone)
-		if w.dials != 2 || w.open() != 1 {
-			t.Errorf("%d dials, %d open", w.dials, w.open())
+		if w.tally().dials != 2 || w.open() != 1 {
+			t.Errorf("%d dials, %d open", w.tally().dials, w.open())
 		}
 	})
 }

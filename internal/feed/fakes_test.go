@@ -42,7 +42,32 @@ type world struct {
 	resting  map[string]int // questions by REST, by symbol
 	depths   []int
 
-	dials, dos, subscribes, unsubscribes, rests, asking, mostAsking, overspent int
+	n tally
+}
+
+// tally is what an exchange was asked.
+type tally struct {
+	dials, dos, failed, subscribes, unsubscribes, rests, asking, mostAsking, overspent int
+}
+
+func (w *world) tally() tally {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.n
+}
+
+// asked is how often REST was asked for a book.
+func (w *world) asked(symbol string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.resting[symbol]
+}
+
+// has tells what the oldest connection is subscribed to: books, and channels of the best bid and ask.
+func (w *world) has(symbol string) (book, top bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.conns[0].subs[symbol], w.conns[0].tops[symbol]
 }
 
 func newWorld(rules market.StreamRules) *world {
@@ -69,7 +94,7 @@ func (w *world) StreamPlan(act market.StreamAct, n int) market.Call {
 
 func (w *world) Do(ctx context.Context, c market.Call, do func(context.Context) error) error {
 	w.mu.Lock()
-	w.dos++
+	w.n.dos++
 	err := w.doErr
 	w.mu.Unlock()
 	if err != nil {
@@ -77,13 +102,17 @@ func (w *world) Do(ctx context.Context, c market.Call, do func(context.Context) 
 	}
 	attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	return do(attempt)
+	err = do(attempt)
+	if err != nil {
+		w.set(func() { w.n.failed++ })
+	}
+	return err
 }
 
 func (w *world) Dial(ctx context.Context) (market.StreamConn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.dials++
+	w.n.dials++
 	if w.dialErr != nil {
 		return nil, w.dialErr
 	}
@@ -131,7 +160,7 @@ func (w *world) OrderBook(ctx context.Context, l market.Listing, depth int) (*ma
 	if w.pace > 0 {
 		now := time.Now()
 		if w.nextREST.After(now) { // as a guard refuses what its budget does not have
-			w.overspent++
+			w.n.overspent++
 			wait := w.nextREST.Sub(now)
 			w.mu.Unlock()
 			e := failure(market.KindOverloaded)
@@ -140,9 +169,9 @@ func (w *world) OrderBook(ctx context.Context, l market.Listing, depth int) (*ma
 		}
 		w.nextREST = now.Add(w.pace)
 	}
-	w.rests++
-	w.asking++
-	w.mostAsking = max(w.mostAsking, w.asking)
+	w.n.rests++
+	w.n.asking++
+	w.n.mostAsking = max(w.n.mostAsking, w.n.asking)
 	w.resting[l.StreamSymbol()]++
 	w.depths = append(w.depths, depth)
 	err, n := w.restErr, w.seq[l.StreamSymbol()]
@@ -156,7 +185,7 @@ func (w *world) OrderBook(ctx context.Context, l market.Listing, depth int) (*ma
 	case <-ctx.Done():
 	}
 	w.mu.Lock()
-	w.asking--
+	w.n.asking--
 	w.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -172,17 +201,6 @@ func (w *world) Listings(context.Context) ([]market.Listing, error) {
 }
 func (w *world) Status(context.Context) (market.VenueStatus, error) {
 	return market.VenueStatus{}, failure(market.KindNotSupported)
-}
-
-// counting counts what failed.
-func counting(do func(context.Context, market.Call, func(context.Context) error) error, failed *int) func(context.Context, market.Call, func(context.Context) error) error {
-	return func(ctx context.Context, c market.Call, f func(context.Context) error) error {
-		err := do(ctx, c, f)
-		if err != nil {
-			*failed++
-		}
-		return err
-	}
 }
 
 // set changes the world.
@@ -324,7 +342,7 @@ func (c *conn) Subscribe(ctx context.Context, subs []market.StreamSub) error {
 	w := c.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.subscribes++
+	w.n.subscribes++
 	if c.err != nil {
 		return c.err
 	}
@@ -369,7 +387,7 @@ func (w *world) snapshot(s string) market.StreamEvent {
 func (c *conn) Unsubscribe(ctx context.Context, subs []market.StreamSub) error {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	c.w.unsubscribes++
+	c.w.n.unsubscribes++
 	for _, sub := range subs {
 		if sub.Channel == market.StreamBest {
 			delete(c.tops, sub.Listing.StreamSymbol())

@@ -12,12 +12,18 @@ import (
 // bubble runs a test with a fake clock.
 func bubble(t *testing.T, f func(t *testing.T)) { t.Helper(); synctest.Test(t, f) }
 
+// sleep lets time pass, and then everything come to rest.
+func sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func TestFeed_streamsAWatchedBook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
 		release := r.watch(t, "BTC")
-		time.Sleep(3 * time.Second)
+		sleep(3 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 		r.wantBook(t, "BTC", 1)
 		w.change("BTCUSDT")
@@ -30,8 +36,8 @@ func TestFeed_streamsAWatchedBook(t *testing.T) {
 		if again.Levels != b.Levels {
 			t.Error("one version was made twice")
 		}
-		if w.dials != 1 || w.rests != 0 {
-			t.Errorf("%d dials and %d questions, want 1 and 0", w.dials, w.rests)
+		if w.tally().dials != 1 || w.tally().rests != 0 {
+			t.Errorf("%d dials and %d questions, want 1 and 0", w.tally().dials, w.tally().rests)
 		}
 		release()
 	})

@@ -72,7 +72,7 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 func (s *shard) lose(x *seat, err error) {
 	if !x.lost {
 		x.confirmed, x.lost = x.confirmedAt(), true
-		x.topOn, x.ahead, x.pending = false, ahead{}, nil
+		x.topOn, x.ahead, x.pending, x.passed = false, ahead{}, nil, nil
 	}
 	b := x.book
 	if b.shown != x {

@@ -111,6 +111,10 @@ func (s *shard) stillAsked(j *job) bool {
 	defer s.mu.Unlock()
 	x := j.seat
 	if x.link.over == nil && !x.book.gone && x.asked && (j.rank.snapshot() || x.synced()) {
+		if j.rank == rankCompare {
+			x.passed = &passed{}
+			x.passed.note(x)
+		}
 		return true
 	}
 	if j.rank.snapshot() {

@@ -19,7 +19,7 @@ func TestFeed_aLostBookIsStaleFirst(t *testing.T) {
 		w.byREST = true
 		r := start(t, w)
 		r.watch(t, "BTC", "ETH")
-		time.Sleep(3 * time.Second)
+		sleep(3 * time.Second)
 		w.change("BTCUSDT")
 		synctest.Wait()
 		last := r.wantBook(t, "BTC", 2)
@@ -37,15 +37,15 @@ func TestFeed_aLostBookIsStaleFirst(t *testing.T) {
 			t.Errorf("kept %d versions, want the last good one with its own clock", len(kept))
 		}
 		w.change("BTCUSDT") // what the procedure would not apply is not applied here either
-		time.Sleep(time.Second)
+		sleep(time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 		r.wantBook(t, "BTC", 3)
 		want := []string{"live", "stale malformed", "live"}
 		if diff := cmp.Diff(want, r.ear.heard(key("BTC"))); diff != "" {
 			t.Error(diff)
 		}
-		if w.dials != 1 || w.resting["BTCUSDT"] != 2 {
-			t.Errorf("%d dials, %d questions about the book, want 1 and 2", w.dials, w.resting["BTCUSDT"])
+		if w.tally().dials != 1 || w.asked("BTCUSDT") != 2 {
+			t.Errorf("%d dials, %d questions about the book, want 1 and 2", w.tally().dials, w.asked("BTCUSDT"))
 		}
 	})
 }
@@ -55,19 +55,19 @@ func TestFeed_theFrameOfAGapVouchesForNothing(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(2 * time.Second)
+		sleep(2 * time.Second)
 		was := r.wantBook(t, "BTC", 1).ConfirmedAt
-		time.Sleep(10 * time.Second)
+		sleep(10 * time.Second)
 		w.tell(market.StreamEvent{Kind: market.StreamLost, Remedy: market.RemedyReconnect, Err: failure(market.KindMalformed)})
 		synctest.Wait()
 		b, f, _ := r.Book(key("BTC"))
 		if f.State != feed.StateStale || !b.ConfirmedAt.Equal(was) {
 			t.Errorf("%s, confirmed %v later than before the gap", f.State, b.ConfirmedAt.Sub(was))
 		}
-		time.Sleep(5 * time.Second)
+		sleep(5 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
-		if w.dials != 2 {
-			t.Errorf("%d dials, want 2: only a new connection helps", w.dials)
+		if w.tally().dials != 2 {
+			t.Errorf("%d dials, want 2: only a new connection helps", w.tally().dials)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestFeed_aCrossedBookIsGivenUpBeforeAnybodySeesIt(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(2 * time.Second)
+		sleep(2 * time.Second)
 		changed := r.ear.count("changed")
 		w.set(func() { w.mute["BTCUSDT"] = true })
 		w.tell(
@@ -93,9 +93,9 @@ func TestFeed_aCrossedBookIsGivenUpBeforeAnybodySeesIt(t *testing.T) {
 		if n := r.ear.count("changed") - changed; n != 0 {
 			t.Errorf("%d changes were told, want none", n)
 		}
-		time.Sleep(time.Second)
-		if w.unsubscribes != 1 || w.subscribes != 2 || w.dials != 1 {
-			t.Errorf("%d unsubscribes, %d subscribes, %d dials; want one new subscription", w.unsubscribes, w.subscribes, w.dials)
+		sleep(time.Second)
+		if w.tally().unsubscribes != 1 || w.tally().subscribes != 2 || w.tally().dials != 1 {
+			t.Errorf("%d unsubscribes, %d subscribes, %d dials; want one new subscription", w.tally().unsubscribes, w.tally().subscribes, w.tally().dials)
 		}
 	})
 }
@@ -105,22 +105,22 @@ func TestFeed_resubscriptionsBackOff(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(2 * time.Second)
+		sleep(2 * time.Second)
 		began := time.Now()
 		w.set(func() { w.mute["BTCUSDT"] = true })
 		// Every subscription is answered by another gap.
 		for time.Since(began) < 10*time.Minute {
 			w.tell(market.StreamEvent{Kind: market.StreamLost, Symbol: "BTCUSDT", Remedy: market.RemedyResubscribe, Err: failure(market.KindMalformed)})
-			time.Sleep(100 * time.Millisecond)
+			sleep(100 * time.Millisecond)
 		}
 		// 0, 1, 2, 4, 8, 16, 32 and then 60 s apart, less up to a half of each.
-		if n := w.subscribes - 1; n < 10 || n > 25 {
+		if n := w.tally().subscribes - 1; n < 10 || n > 25 {
 			t.Errorf("%d subscriptions in 10 min", n)
 		}
 		w.set(func() { w.mute["BTCUSDT"] = false })
-		time.Sleep(2 * time.Minute)
+		sleep(2 * time.Minute)
 		w.tell(market.StreamEvent{Kind: market.StreamVouch, Symbol: "BTCUSDT"})
-		time.Sleep(time.Second)
+		sleep(time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
@@ -131,15 +131,15 @@ func TestFeed_aSubscriptionThatComesToNothingIsStartedAnew(t *testing.T) {
 		w.mute["BTCUSDT"] = true
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(19 * time.Second)
+		sleep(19 * time.Second)
 		r.wantState(t, "BTC", feed.StateSyncing, market.KindNone)
-		time.Sleep(4 * time.Second)
+		sleep(4 * time.Second)
 		r.wantState(t, "BTC", feed.StateSyncing, market.KindTimeout)
-		if w.subscribes != 2 || w.unsubscribes != 1 || w.dials != 1 {
-			t.Errorf("%d subscribes, %d unsubscribes, %d dials", w.subscribes, w.unsubscribes, w.dials)
+		if w.tally().subscribes != 2 || w.tally().unsubscribes != 1 || w.tally().dials != 1 {
+			t.Errorf("%d subscribes, %d unsubscribes, %d dials", w.tally().subscribes, w.tally().unsubscribes, w.tally().dials)
 		}
 		w.set(func() { w.mute["BTCUSDT"] = false })
-		time.Sleep(30 * time.Second)
+		sleep(30 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
@@ -150,7 +150,7 @@ func TestFeed_aRefusedPairIsLeftAlone(t *testing.T) {
 		w.refusing["BTCUSDT"] = failure(market.KindUnknownSymbol)
 		r := start(t, w)
 		r.watch(t, "BTC", "ETH")
-		time.Sleep(9 * time.Minute)
+		sleep(9 * time.Minute)
 		r.wantState(t, "BTC", feed.StateStale, market.KindUnknownSymbol)
 		if _, _, ok := r.Book(key("BTC")); ok {
 			t.Error("there is a book of a pair that was never streamed")
@@ -158,13 +158,13 @@ func TestFeed_aRefusedPairIsLeftAlone(t *testing.T) {
 		w.change("ETHUSDT")
 		synctest.Wait()
 		r.wantState(t, "ETH", feed.StateLive, market.KindNone)
-		subscribes := w.subscribes
+		subscribes := w.tally().subscribes
 		w.set(func() { delete(w.refusing, "BTCUSDT") })
-		time.Sleep(2 * time.Minute)
+		sleep(2 * time.Minute)
 		w.change("BTCUSDT")
 		synctest.Wait()
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
-		if n := w.subscribes - subscribes; n > 3 {
+		if n := w.tally().subscribes - subscribes; n > 3 {
 			t.Errorf("%d subscriptions to ask once more", n)
 		}
 		if diff := cmp.Diff([]string{"stale unknown_symbol", "live"}, r.ear.heard(key("BTC"))); diff != "" {
@@ -178,11 +178,11 @@ func TestFeed_aDecoderThatPanicsCostsItsConnection(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(2 * time.Second)
+		sleep(2 * time.Second)
 		w.tell(market.StreamEvent{Kind: panics})
 		synctest.Wait()
 		r.wantState(t, "BTC", feed.StateStale, market.KindInternal)
-		time.Sleep(5 * time.Second)
+		sleep(5 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
@@ -192,7 +192,7 @@ func TestFeed_aSnapshotThatCannotBeTrueLeavesWhatWasGood(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(2 * time.Second)
+		sleep(2 * time.Second)
 		w.tell(market.StreamEvent{Kind: market.StreamSnapshot, Symbol: "BTCUSDT", Bids: levels("200", 9), Asks: levels("101", 1), Sequence: market.SequenceOf(9)})
 		synctest.Wait()
 		states := r.ear.heard(key("BTC"))
@@ -202,7 +202,7 @@ func TestFeed_aSnapshotThatCannotBeTrueLeavesWhatWasGood(t *testing.T) {
 		if kept := r.kept.of("BTCUSDT"); len(kept) != 1 || !kept[0].Bids()[0].Size.Equal(market.NewNumber(1, 0)) {
 			t.Errorf("kept %v, want the version before", kept)
 		}
-		time.Sleep(time.Second)
+		sleep(time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
@@ -229,7 +229,7 @@ func TestFeed_watchRefusals(t *testing.T) {
 		if _, _, ok := r.Book(key("ETH")); ok {
 			t.Error("a released book is still there")
 		}
-		time.Sleep(time.Second)
+		sleep(time.Second)
 		r.stop()
 		f(listing("ETH"), market.KindCanceled)
 		var e *market.Error

@@ -26,6 +26,7 @@ type seat struct {
 	checkAt          time.Time
 	mute             bool              // the last check got no answer
 	ahead            ahead             // what a check found that has not come yet
+	passed           *passed           // versions since a comparison was asked for
 	pending          *market.OrderBook // a REST answer to compare with when the stream comes as far
 
 	// The copy.

@@ -20,7 +20,7 @@ func TestFeed_aStartWithManyBooksAsksAsTheBudgetAllows(t *testing.T) {
 		live := 0
 		for live < 300 && time.Since(began) < 10*time.Minute {
 			w.change(symbols...)
-			time.Sleep(time.Second)
+			sleep(time.Second)
 			st := r.Status(exchange)
 			live = st.Live
 			if st.WarmUp.Synced+st.WarmUp.Queued < 290 || st.WarmUp.Wanted != 300 {
@@ -34,27 +34,27 @@ func TestFeed_aStartWithManyBooksAsksAsTheBudgetAllows(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("300 live after %v, %d questions, %d refused by the budget", time.Since(began), w.rests, w.overspent)
+		t.Logf("300 live after %v, %d questions, %d refused by the budget", time.Since(began), w.tally().rests, w.tally().overspent)
 		if live != 300 || time.Since(began) > 300*w.pace*5/4 {
 			t.Errorf("%d live after %v", live, time.Since(began))
 		}
-		if w.rests > 310 || w.mostAsking > 2 || w.dials != 2 {
-			t.Errorf("%d questions, %d at once, %d dials", w.rests, w.mostAsking, w.dials)
+		if w.tally().rests > 310 || w.tally().mostAsking > 2 || w.tally().dials != 2 {
+			t.Errorf("%d questions, %d at once, %d dials", w.tally().rests, w.tally().mostAsking, w.tally().dials)
 		}
-		if w.overspent > 400 {
-			t.Errorf("the budget had to refuse %d times", w.overspent)
+		if w.tally().overspent > 400 {
+			t.Errorf("the budget had to refuse %d times", w.tally().overspent)
 		}
 
 		// Hundreds of gaps at once.
-		rests, began := w.rests, time.Now()
+		rests, began := w.tally().rests, time.Now()
 		for _, s := range symbols {
 			w.tell(
 				market.StreamEvent{Kind: market.StreamLost, Symbol: s, Err: failure(market.KindMalformed)},
 				market.StreamEvent{Kind: market.StreamWanted, Symbol: s},
 			)
 		}
-		time.Sleep(time.Minute)
-		if got, most := w.rests-rests, int(time.Since(began)/w.pace)+1; got > most || got < most/2 {
+		sleep(time.Minute)
+		if got, most := w.tally().rests-rests, int(time.Since(began)/w.pace)+1; got > most || got < most/2 {
 			t.Errorf("%d questions in a minute, the budget has %d", got, most)
 		}
 	})
@@ -66,16 +66,16 @@ func TestFeed_anErrorOfOneSnapshotDelaysThatBookAlone(t *testing.T) {
 		w.restErr = failure(market.KindUnavailable)
 		r := start(t, w)
 		r.watch(t, "BTC")
-		time.Sleep(5 * time.Minute)
-		if n := w.rests; n < 6 || n > 20 {
+		sleep(5 * time.Minute)
+		if n := w.tally().rests; n < 6 || n > 20 {
 			t.Errorf("%d questions in 5 min, want them to back off to one a minute", n)
 		}
 		r.wantState(t, "BTC", feed.StateSyncing, market.KindNone)
-		if w.subscribes != 1 || w.dials != 1 {
-			t.Errorf("%d subscribes, %d dials: the stream is not what fails", w.subscribes, w.dials)
+		if w.tally().subscribes != 1 || w.tally().dials != 1 {
+			t.Errorf("%d subscribes, %d dials: the stream is not what fails", w.tally().subscribes, w.tally().dials)
 		}
 		w.set(func() { w.restErr = nil })
-		time.Sleep(61 * time.Second)
+		sleep(61 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
@@ -89,13 +89,13 @@ func TestFeed_aBanHoldsEveryQuestion(t *testing.T) {
 		r := start(t, w)
 		bases, _ := names(20)
 		r.watch(t, bases...)
-		time.Sleep(10 * time.Minute)
+		sleep(10 * time.Minute)
 		// Two at once at first; then the guard is asked once a minute whether it is over.
-		if w.rests > 2+2*10 {
-			t.Errorf("%d questions to the guard in 10 min", w.rests)
+		if w.tally().rests > 2+2*10 {
+			t.Errorf("%d questions to the guard in 10 min", w.tally().rests)
 		}
 		w.set(func() { w.restErr = nil })
-		time.Sleep(2 * time.Minute)
+		sleep(2 * time.Minute)
 		if st := r.Status(exchange); st.Live != 20 {
 			t.Errorf("%d live", st.Live)
 		}
@@ -109,8 +109,10 @@ func TestFeed_aBookThatRunsOutIsLoadedAnewWhileItRuns(t *testing.T) {
 		r.watch(t, "BTC")
 		for range 3700 {
 			w.change("BTCUSDT")
-			time.Sleep(time.Second)
+			sleep(time.Second)
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		deep := 0
 		for _, d := range w.depths {
 			if d == 1000 {

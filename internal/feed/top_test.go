@@ -29,17 +29,18 @@ func TestFeed_bestIsTheNewestOfBookAndChannel(t *testing.T) {
 		w := newWorld(market.StreamRules{Top: true})
 		r := start(t, w)
 		r.watch(t, "BTC", "ETH")
-		time.Sleep(2 * time.Second)
-		if w.subscribes > 2 || len(w.conns[0].tops) != 0 {
+		sleep(2 * time.Second)
+		if _, on := w.has("BTCUSDT"); on || w.tally().subscribes > 2 {
 			t.Error("a channel that nobody watches is subscribed")
 		}
 		release, err := r.Watch(listing("BTC"), market.StreamBest)
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
-		if !w.conns[0].tops["BTCUSDT"] || len(w.conns[0].tops) != 1 {
-			t.Fatalf("channels %v", w.conns[0].tops)
+		sleep(time.Second)
+		_, own := w.has("BTCUSDT")
+		if _, other := w.has("ETHUSDT"); !own || other {
+			t.Fatalf("its channel is subscribed: %v, another one's: %v", own, other)
 		}
 		want := func(seq, size int64) {
 			t.Helper()
@@ -69,8 +70,8 @@ func TestFeed_bestIsTheNewestOfBookAndChannel(t *testing.T) {
 		w.tell(market.StreamEvent{Kind: market.StreamUpdate, Symbol: "BTCUSDT", Bids: levels("100", 1), Sequence: market.SequenceOf(1)})
 		want(1, 1)
 		release()
-		time.Sleep(time.Second)
-		if len(w.conns[0].tops) != 0 || !w.conns[0].subs["BTCUSDT"] {
+		sleep(time.Second)
+		if book, top := w.has("BTCUSDT"); top || !book {
 			t.Error("the channel that nobody watches any more goes on, or the book does not")
 		}
 	})
@@ -85,7 +86,7 @@ func TestFeed_channelsThatDisagreeAreAWrongBook(t *testing.T) {
 				if _, err := r.Watch(listing("BTC"), market.StreamBest); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(2 * time.Second)
+				sleep(2 * time.Second)
 				w.set(func() { w.mute["BTCUSDT"] = true })
 				w.tell(first)
 				synctest.Wait()
@@ -110,7 +111,7 @@ func TestFeed_aBookGoesOnWithoutItsChannel(t *testing.T) {
 				if _, err := r.Watch(listing("BTC"), market.StreamBest); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(2 * time.Second)
+				sleep(2 * time.Second)
 				w.tell(top(5, 5))
 				synctest.Wait()
 				w.set(func() { delete(w.conns[0].tops, "BTCUSDT") })
@@ -122,9 +123,9 @@ func TestFeed_aBookGoesOnWithoutItsChannel(t *testing.T) {
 				r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 				for range back / time.Second {
 					w.change("BTCUSDT")
-					time.Sleep(time.Second)
+					sleep(time.Second)
 				}
-				if !w.conns[0].tops["BTCUSDT"] {
+				if _, on := w.has("BTCUSDT"); !on {
 					t.Error("the channel was not subscribed again")
 				}
 			})

@@ -13,26 +13,26 @@ func TestFeed_threeReadsInAMinuteStartAStream(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(market.StreamRules{})
 		r := start(t, w)
-		time.Sleep(time.Second)
+		sleep(time.Second)
 		read := func(n int, apart time.Duration) {
 			for range n {
 				r.Used(listing("BTC"))
-				time.Sleep(apart)
+				sleep(apart)
 			}
 		}
 		read(10, 31*time.Second) // never three within a minute
-		if w.dials != 0 {
+		if w.tally().dials != 0 {
 			t.Fatal("a pair that is rarely read is streamed")
 		}
-		time.Sleep(time.Minute)
+		sleep(time.Minute)
 		read(3, 20*time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 		read(20, 9*time.Minute) // each one keeps it
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
-		if w.dials != 1 {
-			t.Errorf("%d dials", w.dials)
+		if w.tally().dials != 1 {
+			t.Errorf("%d dials", w.tally().dials)
 		}
-		time.Sleep(10 * time.Minute)
+		sleep(10 * time.Minute)
 		if _, _, ok := r.Book(key("BTC")); ok || w.open() != 0 || r.Inspect(key("BTC"), func(feed.View) {}) {
 			t.Error("it is streamed 10 min after the last use")
 		}
@@ -48,32 +48,30 @@ func TestFeed_aReleasedBookStaysForTenMinutes(t *testing.T) {
 		r := start(t, w)
 		release := r.watch(t, "BTC")
 		other := r.watch(t, "ETH")
-		time.Sleep(30 * time.Minute)
+		sleep(30 * time.Minute)
 		release()
-		time.Sleep(9 * time.Minute)
+		sleep(9 * time.Minute)
 		if len(r.Books(exchange)) != 2 {
 			t.Error("released at once")
 		}
 		again := r.watch(t, "BTC")
-		time.Sleep(20 * time.Minute)
+		sleep(20 * time.Minute)
 		again()
 		again() // once is enough
-		time.Sleep(10*time.Minute + 2*time.Second)
+		sleep(10*time.Minute + 2*time.Second)
 		if n := len(r.Books(exchange)); n != 1 {
 			t.Errorf("%d books, want the one that is watched", n)
 		}
-		w.mu.Lock()
-		if w.conns[0].subs["BTCUSDT"] {
+		if book, _ := w.has("BTCUSDT"); book {
 			t.Error("the exchange was not told")
 		}
-		w.mu.Unlock()
 		other()
-		time.Sleep(10*time.Minute + 2*time.Second)
+		sleep(10*time.Minute + 2*time.Second)
 		if n := w.open(); n != 0 {
 			t.Errorf("%d connections without a book", n)
 		}
 		r.watch(t, "BTC")
-		time.Sleep(2 * time.Second)
+		sleep(2 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
@@ -89,7 +87,7 @@ func TestFeed_aliasesShareABook(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.watch(t, "BTC")
-		time.Sleep(2 * time.Second)
+		sleep(2 * time.Second)
 		w.change("BTCUSDT")
 		synctest.Wait()
 		own := r.wantBook(t, "BTC", 2)
@@ -97,8 +95,8 @@ func TestFeed_aliasesShareABook(t *testing.T) {
 		if !ok || other.Levels != own.Levels || other.Symbol != "BTC-USDC" || other.Pair != alias.Pair || own.Symbol != "BTCUSDT" {
 			t.Errorf("the alias shows %+v", other)
 		}
-		if w.subscribes != 1 || r.ear.count("changed") != 2 {
-			t.Errorf("%d subscribes, %d changes told; want 1, and one for each name", w.subscribes, r.ear.count("changed"))
+		if w.tally().subscribes != 1 || r.ear.count("changed") != 2 {
+			t.Errorf("%d subscribes, %d changes told; want 1, and one for each name", w.tally().subscribes, r.ear.count("changed"))
 		}
 		if n := len(r.Books(exchange)); n != 2 {
 			t.Errorf("%d names", n)
