@@ -23,7 +23,7 @@ type flags struct {
 	Relay    bool   `help:"Put a relay in front of each venue, which can drop packets silently; the printed URLs are the relays'."`
 	Seed     uint64 `help:"Seed of the market." default:"1"`
 	Schedule string `help:"JSON file with a schedule of faults to start with." placeholder:"FILE"`
-	Replay   string `help:"JSON manifest of recorded payloads to play." placeholder:"MANIFEST"`
+	Replay   string `help:"JSON manifest of recorded payloads to play, or a capture of a stream as the gateway's admin listener gives it." placeholder:"FILE"`
 	Keys     string `help:"JSON file with credentials to know instead of the example ones." placeholder:"FILE"`
 	KeysOut  string `name:"keys-out" help:"Write the credentials, with all that a client needs, to this file (mode 0600). Adds a fresh RSA key for Binance to the example ones." placeholder:"FILE"`
 	NoLimits bool   `name:"no-limits" help:"Enforce no rate limits."`

@@ -187,7 +187,7 @@ func TestRun_helps(t *testing.T) {
 	if err := run(t.Context(), []string{"--help"}, func(string) string { return "" }, &out); err != nil {
 		t.Error(err)
 	}
-	for _, part := range []string{"--replay=MANIFEST", "EXCHANGESIM_CA_FILE", exchangesim.ControlHelp} {
+	for _, part := range []string{"--replay=FILE", "EXCHANGESIM_CA_FILE", exchangesim.ControlHelp} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("the help lacks %.60q", part)
 		}

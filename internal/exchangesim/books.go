@@ -22,7 +22,7 @@ type Book struct {
 }
 
 // Book gives the book of an instrument at a moment of the venue's clock, with at most depth levels on a side. It knows neither faults
-// nor recorded payloads.
+// nor recorded payloads; the book of a capture is the recorded one.
 func (v *Venue) Book(symbol string, at time.Time, depth int) (Book, error) {
 	p, ok := v.pairs[symbol]
 	if !ok || p.recorded {

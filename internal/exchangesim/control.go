@@ -16,7 +16,7 @@ const maxControlBody = 1 << 20
 // ControlHelp is the list of routes that the control endpoint answers with at its root.
 const ControlHelp = `GET    /                        this list
 GET    /v1/venues               venues with their symbols
-GET    /v1/stats                dials, requests and counts by path, class, credential, symbol, status and fault
+GET    /v1/stats                dials, requests, streams and counts by path, class, credential, symbol, status and fault
 GET    /v1/stats/{venue}        the same for one venue; ?log=1 adds the last requests with their times
 POST   /v1/stats/reset          set all counts to zero
 GET    /v1/faults               active faults with their ids
@@ -33,7 +33,9 @@ POST   /v1/relays/{venue}       {"action":"drop"}, or hang, heal, reset
 fault kinds that end a request: status hang hang_body reset reset_body close truncate cut_json html wrong_json empty
   unavailable maintenance rate_limit ban geo_block dead_key
 fault kinds that change an answer: latency skew older cached crossed negative zero one_sided no_levels halted
-where: path (prefix), class (market_data, reference, account), symbol, credential; how often: count, for, percent with seed
+fault kinds of streams: messages: gap duplicate reorder malformed crossed, subscriptions: refuse_subscription
+  whole connections: silent freeze half_open storm cut (with latency), OKX's sequences: reset_sequence lost_reset
+where: path (prefix), class (market_data, reference, account, stream), symbol, credential; how often: count, for, percent with seed
 with: status, body, content_type, header, page, latency, skew, age, retry_after, retry_after_date
 `
 

@@ -44,6 +44,7 @@ func (t *tape) load(p *pair, c *Capture) error {
 		if t.base[i], err = inUnits(p, side); err != nil {
 			return fmt.Errorf("capture: base: %w", err)
 		}
+		maps.DeleteFunc(t.base[i], func(_, size int64) bool { return size == 0 })
 	}
 	seq := int64(0)
 	switch {
@@ -83,6 +84,9 @@ func inUnits(p *pair, rows [][2]string) (map[int64]int64, error) {
 		}
 		if out[price], err = p.lot.count(r[1]); err != nil {
 			return nil, err
+		}
+		if price < 1 || out[price] < 0 {
+			return nil, fmt.Errorf("no level: price %q, size %q", r[0], r[1])
 		}
 	}
 	return out, nil

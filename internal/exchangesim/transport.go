@@ -12,7 +12,8 @@ import (
 	"syscall"
 )
 
-// Transport gives a RoundTripper that asks the venue directly: no socket, no goroutine, nothing to close. It honours the context of a
+// Transport gives a RoundTripper that asks the venue directly: no socket, no goroutine, nothing to close. Only the handshake of a stream
+// starts some: its response's body is the client's end of the stream, and closing it ends them. It honours the context of a
 // request while latency and hangs last, also within the body, and turns resets and cuts into the errors of a real transport. Dials are
 // counted, and told to a httptrace, as if it were a pool of kept connections: one is dialled when none is idle, and one that ended
 // badly is not used again.
