@@ -87,8 +87,7 @@ func TestStream_dial(t *testing.T) {
 				}
 				got, at = append(got, string(b)), append(at, time.Now())
 			}
-			big := event("snapshot", "BTC-USD", strings.Split(strings.Repeat("bid 1 1,", 100_000)+"offer 2 1", ",")...)
-			if err := c.Write(t.Context(), websocket.MessageText, []byte(envelope("l2_data", 0, big))); err != nil {
+			if err := c.Write(t.Context(), websocket.MessageText, []byte(envelope("l2_data", 0, event("snapshot", "BTC-USD", "bid 1 1")))); err != nil {
 				t.Error(err)
 			}
 			_ = c.Close(websocket.StatusGoingAway, "deployment")
@@ -107,12 +106,8 @@ func TestStream_dial(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(raw); n < 8<<20 {
-			t.Errorf("%d bytes are no large snapshot", n)
-		}
-		e := conn.Decode(raw, time.Now())
-		if len(e) != 1 || len(e[0].Bids) != 100_000 || !conn.LastFrame().Equal(time.Now()) {
-			t.Errorf("%d events, last frame %v", len(e), conn.LastFrame())
+		if got := events(conn.Decode(raw, time.Now())); got != "snapshot BTC-USD 1x1 |" || !conn.LastFrame().Equal(time.Now()) {
+			t.Errorf("got %s, last frame %v", got, conn.LastFrame())
 		}
 		if _, err = conn.Read(t.Context()); err == nil {
 			t.Fatal("the end is no error")
@@ -135,6 +130,36 @@ func TestStream_dial(t *testing.T) {
 		}
 		if len(f.observed) != 1 || f.observed[0].Err != nil {
 			t.Errorf("observed %+v", f.observed)
+		}
+	})
+}
+
+// TestStream_large: a snapshot that others could not read, of the size of the largest on record.
+func TestStream_large(t *testing.T) {
+	const levels = 45_000
+	text := []byte(envelope("l2_data", 0, event("snapshot", "BTC-USD", strings.Split(strings.Repeat("bid 64073.12 0.00589000,", levels-1)+"bid 1 1", ",")...)))
+	if len(text) < 4<<20 {
+		t.Fatalf("%d bytes are no large snapshot", len(text))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		v, _ := streams(t, open(t, func(c *websocket.Conn) {
+			if err := c.Write(t.Context(), websocket.MessageText, text); err != nil {
+				t.Error(err)
+			}
+			_, _, _ = c.Read(t.Context()) // until the other end closes
+		}))
+		conn, err := v.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		raw, err := conn.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newStream(t, "BTC-USD")
+		if got := s.conn.Decode(raw, time.Now()); len(got) != 1 || len(got[0].Bids) != levels {
+			t.Errorf("%d events", len(got))
 		}
 	})
 }

@@ -334,7 +334,8 @@ func (s *streamState) tick(now time.Time) []market.StreamEvent {
 	if s.over {
 		return nil
 	}
-	if !s.lastSent.IsZero() && now.Sub(s.lastSent) >= answerWait {
+	// Behind snapshots of many MB an ack may take its time.
+	if !s.lastSent.IsZero() && now.Sub(s.lastSent) >= answerWait && now.Sub(s.lastSnapshot) >= answerWait {
 		s.unanswered = 0
 		s.settle()
 	}

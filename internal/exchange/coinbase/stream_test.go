@@ -3,6 +3,7 @@ package coinbase_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,7 +183,7 @@ func TestStream_unreadable(t *testing.T) {
 // TestStream_levels: a side is bounded.
 func TestStream_levels(t *testing.T) {
 	s := newStream(t, "A-USD", "B-USD")
-	rows := strings.Repeat(`{"side":"bid","price_level":"1","new_quantity":"1"},`, 200_000)
+	rows := strings.Repeat(`{"side":"bid","event_time":"","price_level":"1","new_quantity":"1"},`, 200_000)
 	last := `{"side":"offer","price_level":"1","new_quantity":"1"}]}`
 	got := s.conn.Decode([]byte(envelope("l2_data", 0, `{"type":"snapshot","product_id":"A-USD","updates":[`+rows+last)), time.Now())
 	if len(got) != 1 || got[0].Kind != market.StreamSnapshot || len(got[0].Bids) != 200_000 || len(got[0].Asks) != 1 {
@@ -259,4 +260,31 @@ func TestStream_late(t *testing.T) {
 		s.want(s.tick(10*time.Second), "lost A-USD resubscribe timeout")
 		s.want(s.tick(20 * time.Second))
 	})
+}
+
+// TestStream_together: to subscribe and to read at once is safe.
+func TestStream_together(t *testing.T) {
+	s := newStream(t, "A-USD")
+	var all sync.WaitGroup
+	for i := range 4 {
+		symbol := fmt.Sprintf("C%d-USD", i)
+		all.Go(func() {
+			for range 50 {
+				if err := s.conn.Subscribe(t.Context(), subs(symbol)); err != nil {
+					t.Error(err)
+				}
+				if err := s.conn.Unsubscribe(t.Context(), subs(symbol)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	s.want(s.frame("l2_data", event("snapshot", "A-USD", "bid 1 1")), "snapshot A-USD 1x1 |")
+	for range 200 {
+		s.frame("l2_data", event("update", "A-USD", "bid 1 2")+","+event("snapshot", "C1-USD", "bid 1 1"))
+		s.ack("A-USD", "C2-USD")
+		s.tick(0)
+	}
+	all.Wait()
+	s.want(s.frame("l2_data", event("update", "A-USD", "bid 1 3")), "update A-USD 1x3 |")
 }
