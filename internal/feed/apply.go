@@ -83,10 +83,7 @@ func (s *shard) event(l *link, e *market.StreamEvent, at time.Time) {
 		s.want(x)
 	case market.StreamLost:
 		if e.Channel == market.StreamBest {
-			x.topOn, x.bestOn = false, false // the keeper subscribes it again
-			l.subscribeAt = later(l.subscribeAt, s.now.Add(bookFirst))
-			s.tellBest(x.book)
-			signal(s.woken)
+			s.bestLost(x)
 			return
 		}
 		s.lost(x, e.Err, e.Remedy)
@@ -232,7 +229,7 @@ func (a *ahead) came(now market.Sequence) bool {
 // refused notes that the exchange will not stream a pair.
 func (s *shard) refused(x *seat, e *market.StreamEvent) {
 	if e.Channel == market.StreamBest {
-		x.bestOn, x.topOn, x.bestRefusedUntil = false, false, s.now.Add(refusedFor)
+		x.bestOn, x.topOn, x.bestAt = false, false, s.now.Add(refusedFor)
 		s.tellBest(x.book)
 		return
 	}

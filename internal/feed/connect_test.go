@@ -17,7 +17,7 @@ func TestFeed_fillsConnectionsUpToTheExchangesBound(t *testing.T) {
 		bases, _ := names(65)
 		r.watch(t, bases...)
 		sleep(5 * time.Second)
-		st := r.Status(exchange)
+		st := r.Status(fakeID)
 		if st.Live != 65 || w.tally().dials != 3 || len(st.Connections) != 3 {
 			t.Errorf("%d live, %d dials, %d connections; want 65, 3, 3", st.Live, w.tally().dials, len(st.Connections))
 		}
@@ -92,14 +92,14 @@ func TestFeed_allCutAtOnceComeBackWithoutAStorm(t *testing.T) {
 		sleep(50 * time.Second)
 		w.change(symbols...)
 		synctest.Wait()
-		if st := r.Status(exchange); st.Live != 100 {
+		if st := r.Status(fakeID); st.Live != 100 {
 			t.Fatalf("%d live", st.Live)
 		}
 		dials := w.tally().dials
 		w.set(func() { w.dialErr = failure(market.KindUnavailable) })
 		w.cut(market.KindUnavailable)
 		synctest.Wait()
-		if st := r.Status(exchange); st.Stale != 100 || len(st.Connections) != 0 {
+		if st := r.Status(fakeID); st.Stale != 100 || len(st.Connections) != 0 {
 			t.Errorf("%d stale, %d connections, at once after the cut", st.Stale, len(st.Connections))
 		}
 		r.wantState(t, bases[7], feed.StateStale, market.KindUnavailable)
@@ -113,7 +113,7 @@ func TestFeed_allCutAtOnceComeBackWithoutAStorm(t *testing.T) {
 		}
 		w.set(func() { w.dialErr = nil })
 		sleep(35 * time.Second)
-		if st := r.Status(exchange); st.Live != 100 {
+		if st := r.Status(fakeID); st.Live != 100 {
 			t.Errorf("%d live after the outage", st.Live)
 		}
 		if n := len(r.kept.of(symbols[3])); n != 1 {
@@ -193,7 +193,7 @@ func TestFeed_aNoticeOfTheExchangeBringsAnotherConnectionFirst(t *testing.T) {
 		w.set(func() { w.mute["ETHUSDT"] = true }) // the new connection is slow with one book
 		w.tell(market.StreamEvent{Kind: market.StreamRetiring})
 		sleep(3 * time.Second)
-		if w.open() != 2 || !r.Status(exchange).Connections[0].Retiring {
+		if w.open() != 2 || !r.Status(fakeID).Connections[0].Retiring {
 			t.Fatalf("%d connections; the old one has to stay while a book depends on it", w.open())
 		}
 		w.change("BTCUSDT", "ETHUSDT")

@@ -14,7 +14,7 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-const exchange = market.ExchangeID("fake")
+const fakeID = market.ExchangeID("fake")
 
 // world is an exchange with streams. A book of it at sequence n is one bid of size n at 100 and one ask of size 1 at 101, so
 // that any book tells its sequence by itself.
@@ -89,7 +89,7 @@ func newWorld(rules market.StreamRules) *world {
 func (w *world) StreamRules() market.StreamRules { return w.rules }
 
 func (w *world) StreamPlan(act market.StreamAct, n int) market.Call {
-	return market.Call{Exchange: exchange, Op: market.OpStream, Class: market.ClassStream}
+	return market.Call{Exchange: fakeID, Op: market.OpStream, Class: market.ClassStream}
 }
 
 func (w *world) Do(ctx context.Context, c market.Call, do func(context.Context) error) error {
@@ -126,7 +126,7 @@ func (w *world) Dial(ctx context.Context) (market.StreamConn, error) {
 }
 
 func failure(k market.Kind) *market.Error {
-	return &market.Error{Exchange: exchange, Op: market.OpStream, Kind: k, Err: errors.New("as the test says")}
+	return &market.Error{Exchange: fakeID, Op: market.OpStream, Kind: k, Err: errors.New("as the test says")}
 }
 
 func levels(price string, size int64) []market.Level {
@@ -147,7 +147,7 @@ func (w *world) rest(l market.Listing, n int64) *market.OrderBook {
 		panic(err)
 	}
 	return &market.OrderBook{
-		Exchange: exchange, Pair: l.Pair, Symbol: l.Symbol, Levels: both, Depth: 100,
+		Exchange: fakeID, Pair: l.Pair, Symbol: l.Symbol, Levels: both, Depth: 100,
 		Sequence: w.sequence(n), ConfirmedAt: time.Now(), ChangedAt: time.Now(),
 	}
 }
@@ -570,7 +570,7 @@ func start(t *testing.T, w *world, change ...func(*feed.Config)) *rig {
 	t.Helper()
 	r := &rig{w: w, ear: newEar(t), kept: &store{}}
 	cfg := feed.Config{
-		Venues:   []feed.Venue{{ID: exchange, Streamer: w, Data: w, Do: w.Do}},
+		Venues:   []feed.Venue{{ID: fakeID, Streamer: w, Data: w, Do: w.Do}},
 		Listener: r.ear, Keep: r.kept.Keep,
 	}
 	for _, f := range change {
@@ -594,11 +594,11 @@ func start(t *testing.T, w *world, change ...func(*feed.Config)) *rig {
 }
 
 func listing(base string) market.Listing {
-	return market.Listing{Exchange: exchange, Pair: market.Pair{Base: base, Quote: "USDT"}, Symbol: base + "USDT", Status: market.TradingActive}
+	return market.Listing{Exchange: fakeID, Pair: market.Pair{Base: base, Quote: "USDT"}, Symbol: base + "USDT", Status: market.TradingActive}
 }
 
 func key(base string) feed.Key {
-	return feed.Key{Exchange: exchange, Pair: market.Pair{Base: base, Quote: "USDT"}}
+	return feed.Key{Exchange: fakeID, Pair: market.Pair{Base: base, Quote: "USDT"}}
 }
 
 func names(n int) (bases, symbols []string) {

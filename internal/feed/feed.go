@@ -70,6 +70,8 @@ func (f *Feed) label(k Key) *label {
 // The error is a *market.Error: KindNotSupported for an exchange without streams, KindOverloaded when MaxBooks are held
 // by others, KindInvalid for a listing without a symbol, KindCanceled once Run has ended. A pair that the exchange
 // refuses to stream is no error: its book is stale with the reason.
+//
+// A name that is new to a book which is held is told to the Listener within the call.
 func (f *Feed) Watch(l market.Listing, ch market.StreamChannel) (release func(), err error) {
 	v := f.venue(l.Exchange)
 	if v == nil {

@@ -197,12 +197,12 @@ func TestFeed_anEventOfItsOwnRevives(t *testing.T) {
 		if w.tally().unsubscribes != 0 {
 			t.Error("a book was given up that could not be had again")
 		}
-		epoch := r.Books(exchange)[0].Epoch
+		epoch := r.Books(fakeID)[0].Epoch
 		w.change("BTCUSDT")
 		synctest.Wait()
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 		r.wantBook(t, "BTC", 2)
-		if got := r.Books(exchange)[0].Epoch; got != epoch {
+		if got := r.Books(fakeID)[0].Epoch; got != epoch {
 			t.Error("another epoch, though nothing was missing")
 		}
 		// And so does a check that agrees once REST answers again.

@@ -26,6 +26,8 @@ func (s *shard) want(x *seat) {
 	b := x.book
 	r := rankWanted
 	switch {
+	case x.synced():
+		r = rankRefresh // the procedure needs a younger one for what it keeps
 	case b.shown != nil && b.shown != x && b.shown.synced():
 		r = rankNext
 	case b.watched.Load() > 0:

@@ -220,7 +220,7 @@ func TestFeed_watchRefusals(t *testing.T) {
 		other := listing("BTC")
 		other.Exchange = "elsewhere"
 		f(other, market.KindNotSupported)
-		f(market.Listing{Exchange: exchange}, market.KindInvalid)
+		f(market.Listing{Exchange: fakeID}, market.KindInvalid)
 		r.watch(t, "BTC")
 		release := r.watch(t, "ETH")
 		f(listing("SOL"), market.KindOverloaded)

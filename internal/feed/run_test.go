@@ -30,7 +30,7 @@ func TestFeed_aDayWithADisconnectEachHour(t *testing.T) {
 				sleep(20 * time.Second)
 			}
 			synctest.Wait()
-			if st := r.Status(exchange); st.Live != 40 {
+			if st := r.Status(fakeID); st.Live != 40 {
 				t.Fatalf("hour %d: %d live", hour, st.Live)
 			}
 			n := runtime.NumGoroutine()
@@ -88,7 +88,7 @@ func TestFeed_runEndsWhileTheExchangeHangs(t *testing.T) {
 func TestFeed_watchedBeforeRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(market.StreamRules{})
-		f := feed.New(feed.Config{Venues: []feed.Venue{{ID: exchange, Streamer: w, Data: w, Do: w.Do}}})
+		f := feed.New(feed.Config{Venues: []feed.Venue{{ID: fakeID, Streamer: w, Data: w, Do: w.Do}}})
 		if _, err := f.Watch(listing("BTC"), market.StreamBook); err != nil {
 			t.Fatal(err)
 		}
@@ -154,8 +154,8 @@ func TestFeed_readersAndWriters(t *testing.T) {
 					}
 					r.Inspect(key(base), func(v feed.View) { v.Bids(nil, 5) })
 					r.Capture(key(base))
-					r.Status(exchange)
-					r.Books(exchange)
+					r.Status(fakeID)
+					r.Books(fakeID)
 					time.Sleep(300 * time.Millisecond)
 					release()
 				}

@@ -14,20 +14,21 @@ type seat struct {
 	link *link
 
 	// The subscription.
-	asked            bool // it was sent, or is being sent
-	bestOn           bool // so was that of the channel of the best bid and ask
-	bestRefusedUntil time.Time
-	waiting          time.Time // since when nothing is under way but the exchange's answer
-	resubAt          time.Time // when to end and start it, zero for never
-	refused          bool
-	snapshot         bool // a REST snapshot is queued or under way
-	wanted           int  // snapshots asked for since one was loaded
-	checking         bool // a REST check is queued or under way
-	checkAt          time.Time
-	mute             bool              // the last check got no answer
-	ahead            ahead             // what a check found that has not come yet
-	passed           *passed           // versions since a comparison was asked for
-	pending          *market.OrderBook // a REST answer to compare with when the stream comes as far
+	asked        bool      // it was sent, or is being sent
+	bestOn       bool      // so was that of the channel of the best bid and ask
+	bestAt       time.Time // not before
+	bestFailures int       // in a row
+	waiting      time.Time // since when nothing is under way but the exchange's answer
+	resubAt      time.Time // when to end and start it, zero for never
+	refused      bool
+	snapshot     bool // a REST snapshot is queued or under way
+	wanted       int  // snapshots asked for since one was loaded
+	checking     bool // a REST check is queued or under way
+	checkAt      time.Time
+	mute         bool              // the last check got no answer
+	ahead        ahead             // what a check found that has not come yet
+	passed       *passed           // versions since a comparison was asked for
+	pending      *market.OrderBook // a REST answer to compare with when the stream comes as far
 
 	// The copy.
 	local        *localbook.Book

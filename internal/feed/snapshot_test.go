@@ -21,7 +21,7 @@ func TestFeed_aStartWithManyBooksAsksAsTheBudgetAllows(t *testing.T) {
 		for live < 300 && time.Since(began) < 10*time.Minute {
 			w.change(symbols...)
 			sleep(time.Second)
-			st := r.Status(exchange)
+			st := r.Status(fakeID)
 			live = st.Live
 			if st.WarmUp.Synced+st.WarmUp.Queued < 290 || st.WarmUp.Wanted != 300 {
 				if time.Since(began) > 5*time.Second {
@@ -96,7 +96,7 @@ func TestFeed_aBanHoldsEveryQuestion(t *testing.T) {
 		}
 		w.set(func() { w.restErr = nil })
 		sleep(2 * time.Minute)
-		if st := r.Status(exchange); st.Live != 20 {
+		if st := r.Status(fakeID); st.Live != 20 {
 			t.Errorf("%d live", st.Live)
 		}
 	})

@@ -34,7 +34,7 @@ func (l *link) decide(due func(time.Time) bool) act {
 	if again := l.again(due, most); len(again) > 0 {
 		return l.sending(func(ctx context.Context) { l.renew(ctx, again) })
 	}
-	return l.decideBest(most)
+	return l.decideBest(due, most)
 }
 
 func (l *link) sending(f func(context.Context)) act {
@@ -116,7 +116,7 @@ func (l *link) renew(ctx context.Context, again []*seat) {
 }
 
 // decideBest starts and ends the channels of the best bid and ask as they are watched.
-func (l *link) decideBest(most int) act {
+func (l *link) decideBest(due func(time.Time) bool, most int) act {
 	s := l.shard
 	if !s.venue.rules.Top {
 		return nil
@@ -124,7 +124,7 @@ func (l *link) decideBest(most int) act {
 	var on, off []*seat
 	for _, x := range l.seats {
 		switch watched := x.book.best > 0 && !x.book.gone; {
-		case watched && !x.bestOn && x.asked && !x.refused && !x.bestRefusedUntil.After(s.now) && len(on) < most:
+		case watched && !x.bestOn && x.asked && !x.refused && len(on) < most && due(later(x.bestAt, s.now)):
 			on = append(on, x)
 		case !watched && x.bestOn && len(off) < most:
 			off = append(off, x)

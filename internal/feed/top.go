@@ -44,3 +44,14 @@ func (s *shard) agreeTop(x *seat) {
 		s.doubt(x, fmt.Errorf("%w: sequence %d", errTops, x.sequence.Value))
 	}
 }
+
+// bestLost has the channel started anew, and meanwhile shows the book's own best bid and ask.
+func (s *shard) bestLost(x *seat) {
+	if s.now.Sub(x.bestAt) >= healthyAfter {
+		x.bestFailures = 0
+	}
+	x.bestFailures++
+	x.topOn, x.bestOn, x.bestAt = false, false, s.now.Add(doubled(bookFirst, bookMost, x.bestFailures))
+	s.tellBest(x.book)
+	signal(s.woken)
+}

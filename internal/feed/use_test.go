@@ -51,7 +51,7 @@ func TestFeed_aReleasedBookStaysForTenMinutes(t *testing.T) {
 		sleep(30 * time.Minute)
 		release()
 		sleep(9 * time.Minute)
-		if len(r.Books(exchange)) != 2 {
+		if len(r.Books(fakeID)) != 2 {
 			t.Error("released at once")
 		}
 		again := r.watch(t, "BTC")
@@ -59,7 +59,7 @@ func TestFeed_aReleasedBookStaysForTenMinutes(t *testing.T) {
 		again()
 		again() // once is enough
 		sleep(10*time.Minute + 2*time.Second)
-		if n := len(r.Books(exchange)); n != 1 {
+		if n := len(r.Books(fakeID)); n != 1 {
 			t.Errorf("%d books, want the one that is watched", n)
 		}
 		if book, _ := w.has("BTCUSDT"); book {
@@ -81,7 +81,7 @@ func TestFeed_aliasesShareABook(t *testing.T) {
 		w := likeCoinbase()
 		r := start(t, w)
 		alias := market.Listing{
-			Exchange: exchange, Pair: market.Pair{Base: "BTC", Quote: "USDC"}, Symbol: "BTC-USDC", AliasOf: "BTCUSDT",
+			Exchange: fakeID, Pair: market.Pair{Base: "BTC", Quote: "USDC"}, Symbol: "BTC-USDC", AliasOf: "BTCUSDT",
 		}
 		if _, err := r.Watch(alias, market.StreamBook); err != nil {
 			t.Fatal(err)
@@ -91,14 +91,14 @@ func TestFeed_aliasesShareABook(t *testing.T) {
 		w.change("BTCUSDT")
 		synctest.Wait()
 		own := r.wantBook(t, "BTC", 2)
-		other, _, ok := r.Book(feed.Key{Exchange: exchange, Pair: alias.Pair})
+		other, _, ok := r.Book(feed.Key{Exchange: fakeID, Pair: alias.Pair})
 		if !ok || other.Levels != own.Levels || other.Symbol != "BTC-USDC" || other.Pair != alias.Pair || own.Symbol != "BTCUSDT" {
 			t.Errorf("the alias shows %+v", other)
 		}
 		if w.tally().subscribes != 1 || r.ear.count("changed") != 2 {
 			t.Errorf("%d subscribes, %d changes told; want 1, and one for each name", w.tally().subscribes, r.ear.count("changed"))
 		}
-		if n := len(r.Books(exchange)); n != 2 {
+		if n := len(r.Books(fakeID)); n != 2 {
 			t.Errorf("%d names", n)
 		}
 	})
@@ -107,7 +107,7 @@ func TestFeed_aliasesShareABook(t *testing.T) {
 // TestFeed_usedIsCheap: it is called on the warm path of every read.
 func TestFeed_usedIsCheap(t *testing.T) {
 	w := newWorld(market.StreamRules{})
-	f := feed.New(feed.Config{Venues: []feed.Venue{{ID: exchange, Streamer: w, Data: w, Do: w.Do}}, MaxBooks: 1})
+	f := feed.New(feed.Config{Venues: []feed.Venue{{ID: fakeID, Streamer: w, Data: w, Do: w.Do}}, MaxBooks: 1})
 	if _, err := f.Watch(listing("BTC"), market.StreamBook); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestFeed_usedIsCheap(t *testing.T) {
 
 func BenchmarkFeed_Used(b *testing.B) {
 	w := newWorld(market.StreamRules{})
-	f := feed.New(feed.Config{Venues: []feed.Venue{{ID: exchange, Streamer: w, Data: w, Do: w.Do}}})
+	f := feed.New(feed.Config{Venues: []feed.Venue{{ID: fakeID, Streamer: w, Data: w, Do: w.Do}}})
 	if _, err := f.Watch(listing("BTC"), market.StreamBook); err != nil {
 		b.Fatal(err)
 	}

@@ -136,8 +136,13 @@ func (v *venue) rename(old, n *label) {
 		s.mu.Unlock()
 	}
 	s := n.book.shard
-	s.mu.Lock()
+	s.enter()
 	n.book.labels = append(n.book.labels, n)
+	if n.Held() { // what comes next under this name builds on what is there
+		s.venue.feed.config.Listener.Loaded(n)
+		s.venue.feed.config.Listener.BestChanged(n)
+		s.venue.feed.config.Listener.FreshnessChanged(n)
+	}
 	s.mu.Unlock()
 	all := maps.Clone(*v.labels.Load())
 	all[n.key.Pair] = n
