@@ -294,7 +294,7 @@ func TestCoinbaseStream_deadlines(t *testing.T) {
 
 func TestCoinbaseStream_limits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sim := newSim(t, exchangesim.Config{})
+		sim := newSim(t, exchangesim.Config{Instruments: thinPairs()})
 		tr := piped(t, sim, "coinbase")
 		readers := make([]*atReader, 8)
 		for i := range readers {

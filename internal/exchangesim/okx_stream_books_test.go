@@ -1,6 +1,7 @@
 package exchangesim_test
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -154,8 +155,8 @@ func TestOKXStream_reset(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sim := newSim(t, exchangesim.Config{Seed: 9})
-				v := sim.Venue("okx")
-				ws := dialStream(t, piped(t, sim, "okx"), okxPublic)
+				v, tr := sim.Venue("okx"), piped(t, sim, "okx")
+				ws := dialStream(t, tr, okxPublic)
 				ws.send(subscribeOKX("books", "BTC-USDT"))
 				var book okxBook
 				book.take(t, wantOKX(t, ws, `"snapshot"`, time.Second))
@@ -184,6 +185,13 @@ func TestOKXStream_reset(t *testing.T) {
 					}
 					if gap || fell != 1 || book.last >= before {
 						t.Fatalf("gap %v, %d resets, from %d to %d", gap, fell, before, book.last)
+					}
+					var rest struct {
+						Data []okxData `json:"data"`
+					}
+					client{t: t, http: &http.Client{Transport: tr}, base: "http://www.okx.com"}.get("/api/v5/market/books?sz=400&instId=BTC-USDT").decode(t, &rest)
+					if n := rest.Data[0].SeqID; n < book.last || n >= before {
+						t.Fatalf("REST has the sequence %d, the stream %d", n, book.last)
 					}
 				}
 			})
