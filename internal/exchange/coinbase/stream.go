@@ -43,12 +43,12 @@ var _ market.Streamer = (*Venue)(nil)
 func (v *Venue) StreamRules() market.StreamRules { return streamRules() }
 
 // StreamPlan states what an act touches, whatever the number of books: all of a connection fit one message. A connection
-// begins with two messages, level2 and heartbeats; and to start a book anew takes two, its end and its beginning.
+// begins with two, level2 and heartbeats. Each draws its cost at the door when it is sent.
 func (v *Venue) StreamPlan(act market.StreamAct, _ int) market.Call {
 	if act == market.StreamConnect {
 		return v.streamCall(market.Charge{Limit: limitStreamConnects, Weight: 1}, market.Charge{Limit: limitStreamMessages, Weight: 2})
 	}
-	return v.streamCall(market.Charge{Limit: limitStreamMessages, Weight: 2})
+	return v.streamCall(market.Charge{Limit: limitStreamMessages, Weight: 1})
 }
 
 // streamCall is a request or message of a stream. A limit on streams shuts streams alone: REST is another host with limits
@@ -202,7 +202,7 @@ func (c *streamConn) send(ctx context.Context, r streamRequest) error {
 	if err != nil {
 		return c.venue.streamError(market.KindInternal, err)
 	}
-	if err := c.venue.door.Admit(ctx, c.venue.streamCall(market.Charge{Limit: limitStreamMessages, Weight: 1})); err != nil {
+	if err := c.venue.door.Admit(ctx, c.venue.StreamPlan(market.StreamSubscribe, len(r.Products))); err != nil {
 		return err
 	}
 	c.mu.Lock()

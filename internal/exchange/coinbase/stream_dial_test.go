@@ -275,7 +275,7 @@ func TestStreamPlan(t *testing.T) {
 	const touches = "coinbase/stream exchange ip public:stream "
 	for act, want := range map[market.StreamAct]string{
 		market.StreamConnect:   touches + "stream_connects=1 stream_messages=2",
-		market.StreamSubscribe: touches + "stream_messages=2",
+		market.StreamSubscribe: touches + "stream_messages=1",
 	} {
 		if got := describe(v.StreamPlan(act, 30)); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -168,13 +168,17 @@ func TestStream_unreadable(t *testing.T) {
 			s.want(s.frame("l2_data", event("snapshot", "A-USD", "bid 1 3")), "snapshot A-USD 1x3 |")
 		})
 	}
-	for _, text := range []string{``, `[]`, `{"channel":"l2_data"`, `{"channel":"x","sequence_num":1,"sequence_num":1}`,
-		`{"channel":"x","events":[],"events":[]}`, `{"sequence_num":1.5}`, `{"a":1}}`, `{"events":[],"channel":"l2_data","events":[]}`} {
+	for _, text := range []string{
+		``, `[]`, `{"channel":"l2_data"`, `{"channel":"x","sequence_num":1,"sequence_num":1}`,
+		`{"channel":"x","events":[],"events":[]}`, `{"sequence_num":1.5}`, `{"a":1}}`, `{"events":[],"channel":"l2_data","events":[]}`,
+	} {
 		s := newStream(t, "A-USD")
 		s.want(s.raw(text), "lost reconnect malformed")
 	}
-	for _, text := range []string{`{}`, `{"type":"something_new"}`, `{"type":"subscriptions","channels":[]}`, `{"channel":null}`,
-		`{"events":[{"updates":7}],"channel":"candles","sequence_num":0}`} {
+	for _, text := range []string{
+		`{}`, `{"type":"something_new"}`, `{"type":"subscriptions","channels":[]}`, `{"channel":null}`,
+		`{"events":[{"updates":7}],"channel":"candles","sequence_num":0}`,
+	} {
 		s := newStream(t, "A-USD")
 		s.want(s.raw(text))
 	}
