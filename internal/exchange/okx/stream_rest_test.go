@@ -72,6 +72,7 @@ func TestStreamREST_position(t *testing.T) {
 	f(500, chain, "book") // ahead of the stream
 	f(7, nil, "book")
 	f(105, []step{{100, 105}, {100, 105}, {105, 107}}, "book", "update BTC-USDT #107 b98x1 earlier") // one came twice
+	f(100, []step{{100, 105}, {105, 107}, {105, 107}, {107, 108}}, "book", "update BTC-USDT #105 b98x1 earlier", "update BTC-USDT #107 b98x1 earlier", "update BTC-USDT #108 b98x1 earlier")
 	// What lies before a hole counts for nothing.
 	f(103, []step{{100, 105}, {106, 107}}, "wanted BTC-USDT")
 	f(106, []step{{100, 105}, {106, 107}}, "book", "update BTC-USDT #107 b98x1 earlier")
