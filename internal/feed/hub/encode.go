@@ -126,9 +126,9 @@ func appendLevels(b []byte, levels []market.Level) []byte {
 // appendBest writes the top of a book and ends the message. Mid and spread need both sides.
 func appendBest(b []byte, best *feed.Best) []byte {
 	b = appendNumber(append(b, `,"bid":`...), best.Bid.Price, best.HasBid)
-	b = appendNumber(append(b, `,"bid_size":`...), best.Bid.Size, best.HasBid)
+	b = appendNumber(append(b, `,"bidVolume":`...), best.Bid.Size, best.HasBid)
 	b = appendNumber(append(b, `,"ask":`...), best.Ask.Price, best.HasAsk)
-	b = appendNumber(append(b, `,"ask_size":`...), best.Ask.Size, best.HasAsk)
+	b = appendNumber(append(b, `,"askVolume":`...), best.Ask.Size, best.HasAsk)
 	var mid, spread market.Number
 	both := best.HasBid && best.HasAsk
 	if both {

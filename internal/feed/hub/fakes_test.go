@@ -253,9 +253,9 @@ type message struct {
 	Bids           [][2]string `json:"bids"`
 	Asks           [][2]string `json:"asks"`
 	Bid            *string     `json:"bid"`
-	BidSize        *string     `json:"bid_size"`
+	BidVolume      *string     `json:"bidVolume"`
 	Ask            *string     `json:"ask"`
-	AskSize        *string     `json:"ask_size"`
+	AskVolume      *string     `json:"askVolume"`
 }
 
 func read(t *testing.T, f *hub.Frame) message {

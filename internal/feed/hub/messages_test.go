@@ -97,11 +97,11 @@ func TestMessages_ofATicker(t *testing.T) {
 		expect(
 			t, frames,
 			`{"type":"snapshot",`+name+`,"seq":1,"prev_seq":null,"status":"live","exchange_seq":66813971942,`+clocks+
-				`"bid":"64073.00","bid_size":"0.58849577","ask":"64073.1","ask_size":"1.07909367","mid":"64073.05","spread":"0.10"}`,
+				`"bid":"64073.00","bidVolume":"0.58849577","ask":"64073.1","askVolume":"1.07909367","mid":"64073.05","spread":"0.10"}`,
 			`{"type":"update",`+name+`,"seq":2,"prev_seq":1,"status":"live","exchange_seq":66813971944,`+clocks+
-				`"bid":"64073.00","bid_size":"0.6","ask":null,"ask_size":null,"mid":null,"spread":null}`,
+				`"bid":"64073.00","bidVolume":"0.6","ask":null,"askVolume":null,"mid":null,"spread":null}`,
 			`{"type":"update",`+name+`,"seq":3,"prev_seq":2,"status":"live","exchange_seq":66813971945,`+clocks+
-				`"bid":"64073.00","bid_size":"0.7","ask":"64073.02","ask_size":"9","mid":"64073.01","spread":"0.02"}`,
+				`"bid":"64073.00","bidVolume":"0.7","ask":"64073.02","askVolume":"9","mid":"64073.01","spread":"0.02"}`,
 		)
 	})
 }

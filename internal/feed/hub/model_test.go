@@ -83,8 +83,8 @@ func (r *replica) compare(t *testing.T, b *fakeBook) {
 	}
 	if r.topic.Channel == hub.ChannelTicker {
 		for name, pair := range map[string][2]string{
-			"bid": {text(r.last.Bid), topText(b.best.Bid.Price, b.best.HasBid)}, "bid_size": {text(r.last.BidSize), topText(b.best.Bid.Size, b.best.HasBid)},
-			"ask": {text(r.last.Ask), topText(b.best.Ask.Price, b.best.HasAsk)}, "ask_size": {text(r.last.AskSize), topText(b.best.Ask.Size, b.best.HasAsk)},
+			"bid": {text(r.last.Bid), topText(b.best.Bid.Price, b.best.HasBid)}, "bidVolume": {text(r.last.BidVolume), topText(b.best.Bid.Size, b.best.HasBid)},
+			"ask": {text(r.last.Ask), topText(b.best.Ask.Price, b.best.HasAsk)}, "askVolume": {text(r.last.AskVolume), topText(b.best.Ask.Size, b.best.HasAsk)},
 		} {
 			if pair[0] != pair[1] {
 				t.Fatalf("ticker %s = %s, want %s", name, pair[0], pair[1])

@@ -59,7 +59,7 @@ func TestSlow_isConflated(t *testing.T) {
 		if conflated != 2 || state["orderbook"].Seq != 21 || state["ticker"].Seq != 21 || state["orderbook"].Conflated != 19 || state["ticker"].Conflated != 19 {
 			t.Errorf("%d conflated, last %+v", conflated, state)
 		}
-		if state["orderbook"].Bids[0][1] != "1.19" || text(state["ticker"].BidSize) != "1.19" {
+		if state["orderbook"].Bids[0][1] != "1.19" || text(state["ticker"].BidVolume) != "1.19" {
 			t.Errorf("not the newest: %+v", state)
 		}
 		if types(ms)[0] != "status live" {
