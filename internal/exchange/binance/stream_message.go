@@ -42,7 +42,6 @@ type message struct {
 	stream  []byte
 	id      int64 // of the request that it answers
 	code    int64 // of an error
-	failed  bool  // it is an error
 
 	event       []byte
 	symbol      []byte

@@ -197,13 +197,13 @@ func TestStream_simulated(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			x := newSimulated(t)
 			conn, messages := x.connect()
-			x.keep(conn, messages, time.Minute)
+			x.keep(conn, messages, 30*time.Second)
 			x.synced()
 			lost := 0
 			for _, b := range x.books {
 				lost += b.lost
 			}
-			if lost != 0 || x.compared < 50 {
+			if lost != 0 || x.compared < 30 {
 				t.Errorf("%d comparisons, lost %d times", x.compared, lost)
 			}
 			x.load(conn, "BTCUSDT") // a refresh
