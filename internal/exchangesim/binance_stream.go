@@ -92,6 +92,9 @@ func (bs *binanceStream) heard(op ws.OpCode) {
 	}
 	if bs.heardAt = append(bs.heardAt, now); len(bs.heardAt) > binanceMessages {
 		bs.s.close(ws.StatusPolicyViolation, "Too many requests")
+		bs.b.mu.Lock()
+		defer bs.b.mu.Unlock()
+		bs.b.ban.refused(bs.s.v.clock(now)) // "IPs that are repeatedly disconnected may be banned"
 	}
 }
 

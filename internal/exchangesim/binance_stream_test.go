@@ -261,6 +261,24 @@ func TestBinanceStream_limits(t *testing.T) {
 			}
 		})
 	})
+	t.Run("ban", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			sim := newSim(t, exchangesim.Config{})
+			tr := piped(t, sim, "binance")
+			for range 11 {
+				ws := dialStream(t, tr, binanceWS+"/stream")
+				for range 6 {
+					ws.send(`{"method":"LIST_SUBSCRIPTIONS","id":1}`)
+				}
+				ws.ended(time.Second)
+			}
+			_, res, err := websocket.Dial(t.Context(), binanceWS+"/stream", &websocket.DialOptions{HTTPClient: &http.Client{Transport: tr}})
+			if err == nil || res == nil || res.StatusCode != 418 {
+				t.Errorf("after being closed eleven times: %v %v", res, err)
+			}
+			client{t: t, http: &http.Client{Transport: tr}, base: "http://api.binance.com"}.get("/api/v3/ping").want(t, 418, "IP banned until")
+		})
+	})
 	t.Run("streams", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ws := dialStream(t, piped(t, newSim(t, exchangesim.Config{}), "binance"), binanceWS+"/stream")

@@ -64,28 +64,53 @@ func (s *Sim) play(c *Capture) error {
 		return fmt.Errorf("capture: %d frames, of %d at most", len(c.Frames), maxCaptureFrames)
 	}
 	t := newTape(v.id, c)
-	symbol := c.Symbol
-	if t.product != "" && t.product != symbol { // Coinbase: the frames speak of the product whose book the symbol shows
-		p, listed := v.pairs[symbol]
-		if shown := v.pairs[t.product]; !listed || p.Alias != t.product || shown == nil {
-			return fmt.Errorf("capture: the frames are about %s, which %s does not show", t.product, symbol)
-		} else if quote = shown.Quote; base != shown.Base {
-			return fmt.Errorf("capture: %s is not a pair of %s", t.product, base)
-		}
-		symbol = t.product
-	}
 	in := Instrument{
-		Symbol: symbol, Base: base, Quote: quote, Tick: "0.01", Lot: "0.00000001", Price: "100", Size: "1",
+		Symbol: c.Symbol, Base: base, Quote: quote, Tick: "0.01", Lot: "0.00000001", Price: "100", Size: "1",
 		Levels: maxTapeLevels, Every: 24 * time.Hour, // its steps are frames, so that no stride is longer than one
 	}
 	if all := t.levels(); len(all) > 0 {
 		in.Tick, in.Lot = finest(all, 0), finest(all, 1)
 		in.Price, in.Size = eightUnits(all[0][0], in.Tick), eightUnits(largest(all), in.Lot)
 	}
+	names := v.otherNames(in, t.product)
+	if t.product != "" && t.product != c.Symbol { // Coinbase: the frames speak of the product whose book the symbol shows
+		if in.Quote, ok = strings.CutPrefix(t.product, base+"-"); !ok {
+			return fmt.Errorf("capture: the frames are about %s, which is no market of %s", t.product, base)
+		}
+		in.Symbol = t.product
+	}
 	if err := v.list(in, s.seed); err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}
-	return t.load(v.pairs[symbol], c)
+	if err := t.load(v.pairs[in.Symbol], c); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := v.list(name, s.seed); err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+		v.pairs[name.Symbol].tape = t
+	}
+	return nil
+}
+
+// otherNames are the products that show the book of a captured one: those that are listed, and the one that was captured if the frames
+// name another. Their units are those of the capture.
+func (v *Venue) otherNames(in Instrument, product string) []Instrument {
+	shown := orText(product, in.Symbol)
+	var names []Instrument
+	for _, p := range v.listed() {
+		if p.Alias == shown && p.Symbol != in.Symbol {
+			name := in
+			name.Symbol, name.Base, name.Quote, name.Alias = p.Symbol, p.Base, p.Quote, shown
+			names = append(names, name)
+		}
+	}
+	if shown != in.Symbol {
+		in.Alias = shown
+		names = append(names, in)
+	}
+	return names
 }
 
 // newTape reads the frames of a capture and leaves out those that the base already holds.

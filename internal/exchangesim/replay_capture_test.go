@@ -41,6 +41,7 @@ var recordings = []recording{
 		subscribe: `{"type":"subscribe","channel":"level2","product_ids":["ETH-BTC"]}`,
 	},
 	{
+		// The frames are about BTC-USD.
 		venue: "coinbase", symbol: "BTC-USDC", pair: "BTC/USDC", url: "ws://advanced-trade-ws.coinbase.com/", frame: `"update"`,
 		subscribe: `{"type":"subscribe","channel":"level2","product_ids":["BTC-USDC"]}`,
 	},
@@ -144,6 +145,9 @@ func TestCapture_replay(t *testing.T) {
 					}
 				}
 				b, err := v.Book(shown, time.Now(), 400)
+				if own, err := v.Book(r.symbol, time.Now(), 400); err != nil || !ledgerOf(own).equal(end) {
+					t.Errorf("another book under the own name: %v", err)
+				}
 				if err != nil || !ledgerOf(b).equal(end) {
 					t.Errorf("another book at the end: %v", err)
 				}
@@ -210,6 +214,20 @@ func TestCapture_past(t *testing.T) {
 			t.Errorf("end: %d %v", id, l)
 		}
 	})
+}
+
+// TestCapture_alias: a product that shows another one's book is listed together with it, and both have the recorded book.
+func TestCapture_alias(t *testing.T) {
+	c := exchangesim.Capture{Exchange: "coinbase", Symbol: "ZZZ-USDC", Pair: "ZZZ/USDC", Frames: []exchangesim.CaptureFrame{{
+		At:   testTime,
+		Text: `{"channel":"l2_data","sequence_num":9,"events":[{"type":"update","product_id":"ZZZ-USD","updates":[{"side":"bid","price_level":"0.5","new_quantity":"10"}]}]}`,
+	}}}
+	c.Base.Bids, c.Base.Asks = [][2]string{{"0.49", "3"}}, [][2]string{{"0.52", "4"}}
+	rest := inMemory(t, replay(t, c).Venue("coinbase"))
+	for _, product := range []string{"ZZZ-USD", "ZZZ-USDC"} {
+		rest.get("/api/v3/brokerage/market/product_book?product_id="+product+"&limit=5").want(t, 200, `"bids":[{"price":"0.49","size":"3"}],"asks":[{"price":"0.52","size":"4"}]`)
+	}
+	rest.get("/api/v3/brokerage/market/products/ZZZ-USDC").want(t, 200, `"alias":"ZZZ-USD"`)
 }
 
 // TestCapture_refused: what could not be played is refused when it is read.
