@@ -99,7 +99,13 @@ func (l *link) prove() {
 	}
 }
 
-// doubt gives a book up that cannot be true.
+// disown gives a book up that is not the exchange's, as far as it can be true: it is not shown any more, nor kept.
+func (s *shard) disown(x *seat, err error) {
+	x.wrong = true
+	s.doubt(x, err)
+}
+
+// doubt gives a book up after changes that cannot be true. They were not applied: what is held is how it was before.
 func (s *shard) doubt(x *seat, err error) {
 	if !x.doubted {
 		x.doubted = true
@@ -121,7 +127,7 @@ func (s *shard) load(x *seat, e *market.StreamEvent, at time.Time) {
 	}
 	s.touch(x)
 	x.local, x.loaded = fresh, true
-	x.held, x.lost, x.refused, x.wanted = true, false, false, 0
+	x.held, x.lost, x.wrong, x.refused, x.wanted = true, false, false, false, 0
 	x.resubAt, x.ahead, x.pending, x.passed, x.topOn = time.Time{}, ahead{}, nil, nil, false
 	x.epoch = s.venue.feed.epoch()
 	x.version++
@@ -177,6 +183,11 @@ func (s *shard) update(x *seat, e *market.StreamEvent, at time.Time) {
 	}
 	x.changedAt = at
 	x.passed.note(x)
+	s.agreeTop(x)
+	s.compared(x)
+	if x.doubted { // nobody is told of a book that is about to be given up
+		return
+	}
 	s.heard(x, at)
 	if x.book.shown != x {
 		return
@@ -185,8 +196,6 @@ func (s *shard) update(x *seat, e *market.StreamEvent, at time.Time) {
 		s.venue.feed.config.Listener.Changed(n, e.Bids, e.Asks)
 	}
 	s.tellBest(x.book)
-	s.agreeTop(x)
-	s.compared(x)
 }
 
 // vouch notes the exchange's word that nothing changed.
@@ -233,14 +242,19 @@ func (s *shard) refused(x *seat, e *market.StreamEvent) {
 		s.tellBest(x.book)
 		return
 	}
+	s.refuse(x, e.Err)
+}
+
+// refuse leaves a pair alone for a while that the exchange will not stream.
+func (s *shard) refuse(x *seat, err error) {
 	b := x.book
 	s.venue.metrics.refused.Inc()
-	s.venue.logUnstreamed(b, e.Err)
-	b.refusedUntil = s.now.Add(max(refusedFor, retryAfter(e.Err)))
-	s.lose(x, e.Err)
+	s.venue.logUnstreamed(b, err)
+	b.refusedUntil = s.now.Add(max(refusedFor, retryAfter(err)))
+	s.lose(x, err)
 	x.refused, x.asked, x.resubAt = true, false, time.Time{}
 	if b.shown == nil || b.shown == x {
-		if k := kindOf(e.Err); b.state != StateStale || b.reason != k {
+		if k := kindOf(err); b.state != StateStale || b.reason != k {
 			s.become(b, StateStale, k)
 		}
 	}

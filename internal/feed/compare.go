@@ -108,7 +108,7 @@ func (s *shard) settled(x *seat, same bool) {
 // differs gives up a book that is not the exchange's.
 func (s *shard) differs(x *seat) {
 	s.venue.metrics.comparisons[compareDiffers].Inc()
-	s.doubt(x, errDiffers)
+	s.disown(x, errDiffers)
 }
 
 // sameBook compares two copies as deep as both reach.

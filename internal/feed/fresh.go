@@ -68,11 +68,12 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 }
 
 // lose gives a copy up at once: nobody sees it as live from here on. If it is the one that is shown, its last good version
-// is offered to be kept. Nil: it is not good for another reason than the exchange's trouble, and the state stays.
+// is offered to be kept. Without an error nothing came for too long.
 func (s *shard) lose(x *seat, err error) {
 	if !x.lost {
 		x.confirmed, x.lost = x.confirmedAt(), true
 		x.topOn, x.ahead, x.pending, x.passed = false, ahead{}, nil, nil
+		x.held = x.held && !x.wrong
 	}
 	b := x.book
 	if b.shown != x {

@@ -44,6 +44,7 @@ type link struct {
 type heard struct {
 	at   time.Time
 	turn int64
+	seen time.Time
 }
 
 // open dials and subscribes the first books, and waits until the exchange answers. ctx is the life of the connection,
@@ -98,7 +99,7 @@ func (l *link) take(books []*book) []market.StreamSub {
 			continue
 		}
 		x := l.seats[b.symbol]
-		if x == nil {
+		if x == nil || x.book != b {
 			x = newSeat(b, l)
 			l.seats[b.symbol] = x
 		}
@@ -207,14 +208,18 @@ func (l *link) message(raw []byte) error {
 	return l.over
 }
 
-// listen notes frames that Read does not return, pings. One that is seen now is noted a second later, if Read was not left
+// listen notes frames that Read does not return, pings. One that is seen now is noted a while later, if Read was not left
 // meanwhile: it was none that holds changes then.
 func (l *link) listen() {
+	now := l.shard.now
+	if now.Sub(l.heard.seen) < sweepEvery/2 {
+		return
+	}
 	turn := l.turn.Load()
 	if l.heard.turn == turn && turn%2 == 1 && !l.heard.at.IsZero() {
 		l.frames.note(l.heard.at)
 	}
-	l.heard = heard{at: l.conn.LastFrame(), turn: turn}
+	l.heard = heard{at: l.conn.LastFrame(), turn: turn, seen: now}
 }
 
 // fail ends the link from under the lock; its keeper closes it.
@@ -228,10 +233,16 @@ func (l *link) fail(err error) {
 // forget takes a book off.
 func (l *link) forget(b *book) {
 	x := l.seats[b.symbol]
-	if x == nil {
+	if x == nil || x.book != b {
 		return
 	}
 	delete(l.seats, b.symbol)
+	l.leave(x)
+}
+
+// leave has the subscriptions of a seat ended.
+func (l *link) leave(x *seat) {
+	b := x.book
 	if x.asked && !x.refused {
 		l.leaving = append(l.leaving, market.StreamSub{Listing: b.listing, Channel: market.StreamBook})
 	}

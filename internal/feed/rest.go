@@ -96,8 +96,7 @@ func (v *venue) answer(ctx context.Context, j *job) {
 		s.compareTo(x, rest, asked, err)
 	case err != nil:
 		v.metrics.snapshot(j, resultFailed)
-		x.wanted++
-		v.queue.push(&job{seat: x, rank: j.rank, at: s.now.Add(max(bookDelay(x.wanted), retryAfter(err), bookFirst/2)), queued: j.queued})
+		s.unanswered(j, err)
 	default:
 		v.metrics.snapshot(j, resultOK)
 		x.snapshot, x.waiting = false, s.now
@@ -105,6 +104,25 @@ func (v *venue) answer(ctx context.Context, j *job) {
 			s.take(x.link, x.link.conn.Load(rest), rest.ConfirmedAt, nil)
 		}
 	}
+}
+
+// unanswered asks again later for a snapshot that was not had. An exchange that does not know the pair will not stream it
+// either: Binance accepts a subscription of what does not exist, and stays silent.
+func (s *shard) unanswered(j *job, err error) {
+	x, b := j.seat, j.seat.book
+	k := market.KindOf(err)
+	if (k == market.KindUnknownSymbol || k == market.KindDelisted) && !x.synced() && x.asked {
+		x.snapshot = false
+		x.link.leave(x)
+		x.bestOn = false
+		s.refuse(x, err)
+		return
+	}
+	s.unreachable(b, k)
+	x.wanted++
+	s.venue.queue.push(&job{
+		seat: x, rank: j.rank, queued: j.queued, at: s.now.Add(max(bookDelay(x.wanted), retryAfter(err), bookFirst/2)),
+	})
 }
 
 // stillAsked tells whether the answer can be used; otherwise the question is forgotten.

@@ -36,6 +36,7 @@ type seat struct {
 	undo         localbook.Undo // of the message that is being taken
 	touched      bool           // by that message
 	loaded       bool           // by that message
+	wrong        bool           // it is not the exchange's book: never shown or kept again
 	doubted      bool           // found wrong by that message
 	held         bool           // there are levels to show
 	lost         bool           // they may be wrong: confirmed then says when they were right for the last time

@@ -239,7 +239,7 @@ func (s *shard) wishes(l *link, due func(time.Time) bool) []*book {
 			continue
 		}
 		if l != nil {
-			if seat := l.seats[b.symbol]; seat != nil && seat.asked && !seat.refused {
+			if x := l.seats[b.symbol]; x != nil && x.book == b && x.asked && !x.refused {
 				continue
 			}
 		}
@@ -286,6 +286,11 @@ func (s *shard) connect(ctx context.Context) {
 		s.next = l
 	}
 	s.cause = ""
+	for _, x := range l.seats {
+		if x.book.gone { // meanwhile
+			l.forget(x.book)
+		}
+	}
 	v.logOpened(l, cause)
 }
 

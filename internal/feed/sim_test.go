@@ -255,3 +255,43 @@ func TestFeed_simulatedExchanges(t *testing.T) {
 		}
 	}
 }
+
+// TestFeed_simulatedQuietAndFrozen: a pair that hardly changes stays live beyond its exchange's
+// bound; one of which nothing comes while others go on is stale within it.
+func TestFeed_simulatedQuietAndFrozen(t *testing.T) {
+	for id, bound := range map[market.ExchangeID]time.Duration{
+		"binance": time.Minute, "okx": 75 * time.Second, "coinbase": time.Minute,
+	} {
+		t.Run(string(id), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := simulate(t, id)
+				x.settle(30 * time.Second)
+				sleep(100 * time.Second) // longer than any bound
+				if _, states := x.truth.seen(); len(states) != len(x.keys) {
+					t.Errorf("states %q, want each live once", states)
+				}
+				began := time.Now()
+				fault := exchangesim.Fault{Kind: exchangesim.FaultFreeze, Symbol: pairsOf[id][0], For: 2 * time.Minute}
+				if _, err := x.sim.Inject(fault); err != nil {
+					t.Fatal(err)
+				}
+				var at time.Duration
+				for at == 0 && time.Since(began) < fault.For {
+					sleep(100 * time.Millisecond)
+					if _, f, _ := x.Book(x.keys[0]); f.State == feed.StateStale {
+						at = time.Since(began)
+					}
+				}
+				if at == 0 || at > bound+100*time.Millisecond {
+					t.Errorf("stale after %v, want within %v", at, bound)
+				}
+				if _, f, _ := x.Book(x.keys[1]); f.State != feed.StateLive {
+					t.Errorf("another book is %s", f.State)
+				}
+				sleep(fault.For - time.Since(began))
+				back := x.settle(2 * time.Minute)
+				t.Logf("stale after %v, live %v after the end", at, back)
+			})
+		})
+	}
+}

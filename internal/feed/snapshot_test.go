@@ -70,7 +70,7 @@ func TestFeed_anErrorOfOneSnapshotDelaysThatBookAlone(t *testing.T) {
 		if n := w.tally().rests; n < 6 || n > 20 {
 			t.Errorf("%d questions in 5 min, want them to back off to one a minute", n)
 		}
-		r.wantState(t, "BTC", feed.StateSyncing, market.KindNone)
+		r.wantState(t, "BTC", feed.StateSyncing, market.KindUnavailable)
 		if w.tally().subscribes != 1 || w.tally().dials != 1 {
 			t.Errorf("%d subscribes, %d dials: the stream is not what fails", w.tally().subscribes, w.tally().dials)
 		}
@@ -125,5 +125,23 @@ func TestFeed_aBookThatRunsOutIsLoadedAnewWhileItRuns(t *testing.T) {
 		if got := r.ear.heard(key("BTC")); len(got) != 1 {
 			t.Errorf("states %q, want live alone", got)
 		}
+	})
+}
+
+// TestFeed_aPairThatRESTDoesNotKnowIsRefused: Binance accepts a subscription of a pair that does not exist.
+func TestFeed_aPairThatRESTDoesNotKnowIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := likeBinance()
+		w.restErr = failure(market.KindUnknownSymbol)
+		r := start(t, w)
+		r.watch(t, "BTC")
+		sleep(9 * time.Minute)
+		r.wantState(t, "BTC", feed.StateStale, market.KindUnknownSymbol)
+		if n := w.tally(); n.rests != 1 || n.unsubscribes != 1 {
+			t.Errorf("%d questions, %d unsubscribes, want 1 and 1", n.rests, n.unsubscribes)
+		}
+		w.set(func() { w.restErr = nil })
+		sleep(2 * time.Minute)
+		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }

@@ -27,7 +27,7 @@ func (s *shard) top(x *seat, e *market.StreamEvent) {
 		return
 	}
 	s.agreeTop(x)
-	if x.book.shown == x {
+	if x.book.shown == x && !x.doubted {
 		s.tellBest(x.book)
 	}
 }
@@ -41,7 +41,7 @@ func (s *shard) agreeTop(x *seat) {
 	own := Best{}
 	own.Bid, own.Ask, own.HasBid, own.HasAsk = x.local.Best()
 	if !own.same(x.top) {
-		s.doubt(x, fmt.Errorf("%w: sequence %d", errTops, x.sequence.Value))
+		s.disown(x, fmt.Errorf("%w: sequence %d", errTops, x.sequence.Value))
 	}
 }
 

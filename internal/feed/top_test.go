@@ -91,9 +91,16 @@ func TestFeed_channelsThatDisagreeAreAWrongBook(t *testing.T) {
 				w.tell(first)
 				synctest.Wait()
 				r.wantState(t, "BTC", feed.StateLive, market.KindNone)
+				changed, best := r.ear.count("changed"), r.ear.count("best")
 				w.tell(second)
 				synctest.Wait()
 				r.wantState(t, "BTC", feed.StateStale, market.KindSuspect)
+				if _, _, ok := r.Book(key("BTC")); ok || len(r.kept.of("BTCUSDT")) > 0 {
+					t.Error("a book that is not the exchange's is served or kept")
+				}
+				if r.ear.count("changed") != changed || r.ear.count("best") != best {
+					t.Error("it was told")
+				}
 			})
 		})
 	}
