@@ -15,7 +15,8 @@ import (
 // request is a message of ours that the exchange has not answered.
 type request struct {
 	subs  []market.StreamSub // to start; nil if it ends subscriptions
-	since time.Time          // of the first Tick after it was sent
+	sent  bool
+	since time.Time // of the first Tick after it was sent
 }
 
 // requests are the messages of one connection that were not answered, by their ids. They are few: the pace lets one out in
@@ -111,7 +112,8 @@ func (c *streamConn) request(ctx context.Context, method string, subs, starts []
 	c.mu.Lock()
 	c.requests.last++
 	id := c.requests.last
-	c.requests.pending[id] = &request{subs: append([]market.StreamSub(nil), starts...)}
+	r := &request{subs: append([]market.StreamSub(nil), starts...)}
+	c.requests.pending[id] = r // the answer may come before Send returns
 	c.mu.Unlock()
 	text, err := json.Marshal(struct {
 		Method string   `json:"method"`
@@ -121,21 +123,12 @@ func (c *streamConn) request(ctx context.Context, method string, subs, starts []
 	if err == nil {
 		err = c.Send(ctx, text)
 	}
-	if err != nil {
-		c.mu.Lock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.sent = err == nil; !r.sent {
 		delete(c.requests.pending, id)
-		c.mu.Unlock()
 	}
 	return err
-}
-
-// streamOf is the name of a subscription's stream.
-func streamOf(s market.StreamSub) string {
-	name := streamName(s.Listing.StreamSymbol())
-	if s.Channel == market.StreamBest {
-		return name + suffixTop
-	}
-	return name + suffixDepth
 }
 
 // answered takes the answer to a request. An answer without a readable id is nobody's: its request will be missed.
@@ -184,6 +177,7 @@ var errUnanswered = errors.New("a subscription was not answered")
 func (c *streamConn) unanswered(now time.Time) {
 	for id, r := range c.requests.pending {
 		switch {
+		case !r.sent: // it waits for its turn
 		case r.since.IsZero():
 			r.since = now
 		case now.Sub(r.since) >= answerWithin:

@@ -159,6 +159,21 @@ func TestStream_unanswered(t *testing.T) {
 	l.hears("accepted CD", `{"result":null,"id":2}`, `{"result":null,"id":3}`)
 }
 
+// TestStream_unsent: a message that waits for its turn is not one that was not answered, and its answer may come at once.
+func TestStream_unsent(t *testing.T) {
+	l := newLine(t)
+	l.during = func() {
+		l.ticks("", time.Second)
+		l.ticks("", time.Hour)
+	}
+	l.subscribe(market.StreamBook, ab)
+	l.during = func() { l.hears("accepted CD", `{"result":null,"id":2}`) }
+	l.subscribe(market.StreamBook, "CD")
+	l.ticks("wanted CD", time.Minute)
+	l.ticks("lost AB by resubscribe timeout", 10*time.Second)
+	l.ticks("", time.Hour)
+}
+
 // TestStream_forgets: after Unsubscribe nothing is known of a book, and a new subscription starts at the beginning.
 func TestStream_forgets(t *testing.T) {
 	l := syncedLine(t)

@@ -16,8 +16,9 @@ import (
 
 // wire stands for a connection: it keeps what is sent, and fails when it is told to.
 type wire struct {
-	sent []string
-	err  error
+	sent   []string
+	err    error
+	during func() // called within Send
 }
 
 func (w *wire) Read(context.Context) ([]byte, error) { return nil, errors.New("nothing is read here") }
@@ -25,6 +26,9 @@ func (w *wire) LastFrame() time.Time                 { return time.Time{} }
 func (w *wire) Close()                               {}
 
 func (w *wire) Send(_ context.Context, text []byte) error {
+	if w.during != nil {
+		w.during()
+	}
 	if w.err != nil {
 		return w.err
 	}
