@@ -61,7 +61,6 @@ func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64
 func (m *metrics) initialise(duration *prometheus.HistogramVec, problems *prometheus.CounterVec) {
 	statuses := []int{http.StatusOK, statusClientClosed}
 	for _, e := range Catalogue() {
-
 		m.problems[e.Code] = problems.WithLabelValues(string(e.Code))
 		if !slices.Contains(statuses, e.Status) {
 			statuses = append(statuses, e.Status)
@@ -74,11 +73,14 @@ func (m *metrics) initialise(duration *prometheus.HistogramVec, problems *promet
 			m.gets[r][s] = m.requests.WithLabelValues(r.String(), http.MethodGet, strconv.Itoa(s))
 		}
 	}
+	m.gets[RouteStream][http.StatusSwitchingProtocols] = m.requests.WithLabelValues(RouteStream.String(), http.MethodGet, "101")
 }
 
 // observe counts a request that has ended.
 func (m *metrics) observe(r Route, method string, status int, elapsed time.Duration) {
-	m.duration[r].Observe(elapsed.Seconds())
+	if !r.lasts() || status >= http.StatusBadRequest {
+		m.duration[r].Observe(elapsed.Seconds())
+	}
 	if method == http.MethodGet {
 		if c, ok := m.gets[r][status]; ok {
 			c.Inc()

@@ -263,7 +263,11 @@ func (s *Server) fail(c *call, r *http.Request, err error) {
 	case CodeUnauthenticated:
 		c.header("Www-Authenticate", `Bearer realm="exchange-gateway"`)
 	case CodeMethodNotAllowed:
-		c.header("Allow", "GET, HEAD")
+		c.header("Allow", strings.Join(p.allowed, ", "))
+	case CodeUpgradeRequired: // RFC 9110 section 15.5.22, RFC 6455 section 4.2.2
+		c.header("Upgrade", "websocket")
+		c.header("Connection", "Upgrade")
+		c.header("Sec-Websocket-Version", "13")
 	case CodeBodyTooLarge:
 		c.header("Connection", "close")
 	}

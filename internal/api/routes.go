@@ -45,6 +45,9 @@ func (r Route) String() string { return routeNames[r] }
 // probe tells whether machines ask so often that no line is logged.
 func (r Route) probe() bool { return r == RouteLive || r == RouteReady || r == RouteMetrics }
 
+// lasts tells whether an answer goes on for as long as its caller stays, so that its length is no measure of speed.
+func (r Route) lasts() bool { return r == RouteStreamOrderBook }
+
 func routes() []Route {
 	all := make([]Route, 0, routeCount)
 	for r := range routeCount {
@@ -93,6 +96,7 @@ func (s *Server) publicRoutes() http.Handler {
 	m := s.router()
 	if s.streams != nil {
 		for _, e := range s.streamEndpoints() {
+			m.HandleFunc(e.path, func(w http.ResponseWriter, r *http.Request) { s.fail(w.(*call), r, errGetOnly) })
 			m.Get(e.path, s.serveStream(e))
 		}
 	}
@@ -121,7 +125,7 @@ func (s *Server) router() *chi.Mux {
 
 var (
 	errNotFound   = &requestError{code: CodeNotFound, detail: "There is no such route. The README lists them all; errors are at /v1/errors."}
-	errMethod     = &requestError{code: CodeMethodNotAllowed, detail: "This route answers GET and HEAD only."}
+	errMethod     = &requestError{code: CodeMethodNotAllowed, detail: "This route answers GET and HEAD only.", allowed: []string{http.MethodGet, http.MethodHead}}
 	errOverloaded = &requestError{code: CodeOverloaded, detail: "Too many requests are being answered right now."}
 )
 

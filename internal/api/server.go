@@ -24,6 +24,10 @@ const (
 	maxHeader         = 16 << 10
 	maxURI            = 8 << 10
 	maxBody           = 64 << 10 // ignored up to here: some clients send one with a GET
+
+	// sendBuffer bounds what the kernel holds for a caller that does not read; its own bound is 4 MiB for each, and 10,000
+	// readers of events that stopped would take 40 GB. A whole book fits.
+	sendBuffer = 256 << 10
 )
 
 // Server answers requests. It opens no listener and starts no goroutine.
@@ -90,8 +94,13 @@ func (s *Server) HTTPServer(h http.Handler) *http.Server {
 		WriteTimeout:   s.cfg.Deadline + slack,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeaderParsed,
-		BaseContext:    func(net.Listener) context.Context { return s.base },
-		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // broken connections of callers
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				stream.SetWriteBuffer(c, sendBuffer)
+			}
+		},
+		BaseContext: func(net.Listener) context.Context { return s.base },
+		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // broken connections of callers
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *Server) describe(err error) stream.Problem {
 		p = s.problem(CodeShuttingDown)
 		p.detail = p.Meaning
 	}
-	out := stream.Problem{Code: string(p.Code), Detail: p.detail, Exchange: p.exchange}
+	out := stream.Problem{Code: string(p.Code), Detail: p.detail}
 	if p.retryable {
 		out.RetryAfter = time.Duration(p.retryAfter) * time.Second
 	}
@@ -82,7 +82,8 @@ func (s *Server) streamError(err error) error {
 var (
 	errUpgrade = &requestError{code: CodeUpgradeRequired, detail: "This route speaks WebSocket. " +
 		"For server-sent events of one book use GET /v1/stream/orderbook?exchange=okx&symbol=BTC/USDT."}
-	errOrigin = &requestError{code: CodeForbidden, detail: "A browser asked for a page of another origin."}
+	errGetOnly = &requestError{code: CodeMethodNotAllowed, detail: "This route answers GET only.", allowed: []string{http.MethodGet}}
+	errOrigin  = &requestError{code: CodeForbidden, detail: "A browser asked for a page of another origin."}
 )
 
 // serveStream is what the routes of streams pass: the key and the parameters. They have bounds of their own instead of the
@@ -108,8 +109,8 @@ func (s *Server) webSocket(_ context.Context, c *call, r *http.Request, _ *query
 	upgraded, err := s.streams.WebSocket(c.ResponseWriter, r)
 	if upgraded {
 		c.status, c.wrote = http.StatusSwitchingProtocols, true
-		if err != nil { // the library has answered
-			c.status = http.StatusBadRequest
+		if err != nil {
+			c.status = statusClientClosed
 		}
 	}
 	return err

@@ -27,7 +27,7 @@ func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, af
 	if err := client.Subscribe(l, t, after); err != nil {
 		return err
 	}
-	e := events{streams: s, out: http.NewResponseController(w), w: w}
+	e := &events{streams: s, out: http.NewResponseController(w), w: w}
 	m := s.metrics
 	m.clients.WithLabelValues(transportEvents).Inc()
 	defer m.clients.WithLabelValues(transportEvents).Dec()
@@ -49,7 +49,7 @@ const retryMillis = "1000"
 func (e *events) serve(ctx context.Context, client *hub.Client) (why string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(e.streams.base, cancel)()
+	defer e.cutWith(cancel)()
 	_ = e.out.SetReadDeadline(time.Time{}) // that of a request; without it nothing is watched for longer than a request
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -57,26 +57,26 @@ func (e *events) serve(ctx context.Context, client *hub.Client) (why string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
 	if err := e.write([]byte("retry: " + retryMillis + "\n\n")); err != nil {
-		return endOf(err)
+		return e.endOf(err)
 	}
 	var buf []byte
 	for {
 		frames, err := client.Next(ctx)
 		switch {
-		case errors.Is(err, errClosing):
+		case errors.Is(err, hub.ErrClosing):
 			_ = e.write(event(nil, "", "close", []byte(`{"type":"close","reason":"the gateway is stopping"}`))) // the last word either way
 			return endStopping
-		case errors.Is(err, errSlow):
+		case errors.Is(err, hub.ErrSlow):
 			return endSlow
 		case err != nil:
-			return endClient
+			return e.endOf(err)
 		}
 		buf = buf[:0]
 		for _, f := range frames {
 			buf = event(buf, f.ID(), string(f.Type()), f.JSON())
 		}
 		if err := e.write(buf); err != nil {
-			return endOf(err)
+			return e.endOf(err)
 		}
 		e.streams.metrics.frames.WithLabelValues(transportEvents).Add(float64(len(frames)))
 		if cap(buf) > maxBatch {
@@ -96,7 +96,10 @@ func event(dst []byte, id, kind string, data []byte) []byte {
 
 // write sends within the bound of a write.
 func (e *events) write(b []byte) error {
-	if err := e.out.SetWriteDeadline(time.Now().Add(writeBound)); err != nil {
+	if err := e.out.SetWriteDeadline(time.Now().Add(e.streams.cfg.Patience)); err != nil {
+		return err
+	}
+	if err := e.streams.base.Err(); err != nil { // it ended before the bound was set, and could not end the write
 		return err
 	}
 	if _, err := e.w.Write(b); err != nil {
@@ -105,8 +108,27 @@ func (e *events) write(b []byte) error {
 	return e.out.Flush()
 }
 
-// endOf tells a client that did not read from one that left.
-func endOf(err error) string {
+// cutWith ends what the handler waits for when Close runs out of patience: the hub, by cancel, and a write. The function
+// that it returns ends that; afterwards the response is not touched.
+func (e *events) cutWith(cancel func()) (end func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(e.streams.base, func() {
+		defer close(done)
+		cancel()
+		_ = e.out.SetWriteDeadline(time.Now())
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
+// endOf tells apart clients that did not read, that were cut off, and that left.
+func (e *events) endOf(err error) string {
+	if e.streams.base.Err() != nil {
+		return endStopping
+	}
 	if t, ok := errors.AsType[interface {
 		error
 		Timeout() bool

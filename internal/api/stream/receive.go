@@ -12,132 +12,151 @@ import (
 	"exchange-gateway/internal/feed/hub"
 )
 
+// receiver reads what the client sends.
+type receiver struct {
+	*session
+	in    wsutil.Reader
+	inner ending // of a frame inside a message
+	parts int    // of the message that is being read
+}
+
 // receive follows what the client sends until the connection ends.
 func (c *session) receive() ending {
-	var inner ending // of a control frame between the fragments of a message
-	r := wsutil.Reader{
+	r := &receiver{session: c}
+	r.in = wsutil.Reader{
 		Source: c.source, State: ws.StateServerSide, CheckUTF8: true, MaxFrameSize: maxMessage, MaxMessageSize: maxMessage,
-		OnIntermediate: func(h ws.Header, body io.Reader) error {
-			inner = c.control(h, body)
-			if inner.code != 0 {
-				return errEnded
-			}
-			return nil
-		},
+		OnIntermediate: func(h ws.Header, body io.Reader) error { return r.inside(c.control(h, body)) },
+		OnContinuation: func(ws.Header, io.Reader) error { return r.inside(r.part()) },
 	}
 	for {
-		h, err := r.NextFrame()
-		if err != nil {
-			if inner.code != 0 {
-				return inner
-			}
-			return broken(err)
-		}
-		if h.OpCode.IsControl() {
-			if e := c.control(h, &r); e.code != 0 {
-				return e
-			}
-			continue
-		}
-		if h.OpCode != ws.OpText {
-			return ending{ws.StatusUnsupportedData, "messages are text", endMisuse}
-		}
-		text, err := io.ReadAll(&r) // of one message, bounded by MaxMessageSize
-		if err != nil {
-			if inner.code != 0 {
-				return inner
-			}
-			return broken(err)
-		}
-		if !c.pace.allow(time.Now()) {
-			return tooMany
-		}
-		if e := c.follow(text); e.code != 0 {
+		if e := r.next(); e.code != 0 {
 			return e
 		}
 	}
 }
 
-var errEnded = errors.New("the connection ends")
-
-// broken is how a connection ends on which nothing more can be read.
-func broken(err error) ending {
+// next reads one message or control frame and does what it asks.
+func (r *receiver) next() ending {
+	h, err := r.in.NextFrame()
 	switch {
-	case errors.Is(err, wsutil.ErrFrameTooLarge), errors.Is(err, wsutil.ErrMessageTooLarge):
-		return ending{ws.StatusMessageTooBig, "a message is larger than 64 KiB", endMisuse}
-	case errors.Is(err, wsutil.ErrInvalidUTF8):
-		return ending{ws.StatusInvalidFramePayloadData, "a text message is not UTF-8", endMisuse}
-	case isProtocol(err):
-		return ending{ws.StatusProtocolError, "not the WebSocket protocol", endMisuse}
+	case err != nil:
+		return r.broken(err)
+	case h.OpCode.IsControl():
+		return r.control(h, &r.in)
+	case h.OpCode != ws.OpText:
+		return ending{ws.StatusUnsupportedData, "messages are text", endMisuse}
 	}
-	return gone
+	r.parts = 0
+	r.expect(messageBound)
+	text, err := io.ReadAll(&r.in) // of one message, bounded by MaxMessageSize
+	if err != nil {
+		return r.broken(err)
+	}
+	r.expect(0)
+	if !r.pace.allow(time.Now()) {
+		return tooMany
+	}
+	return r.follow(text)
 }
 
-func isProtocol(err error) bool {
-	_, ok := errors.AsType[ws.ProtocolError](err)
-	return ok
+var errEnded = errors.New("the connection ends")
+
+// inside notes how a frame inside a message ends the connection, if it does.
+func (r *receiver) inside(e ending) error {
+	if r.inner = e; e.code != 0 {
+		return errEnded
+	}
+	return nil
+}
+
+func (r *receiver) broken(err error) ending {
+	if errors.Is(err, errEnded) {
+		return r.inner
+	}
+	return broken(err)
+}
+
+// part counts the parts of a message: without a bound they could be empty, and never end.
+func (r *receiver) part() ending {
+	if r.parts++; r.parts >= maxParts {
+		return tooMany
+	}
+	return ending{}
+}
+
+// expect bounds how long reading may take from now on; 0 is no bound. A connection that ends keeps its own.
+func (c *session) expect(d time.Duration) {
+	var at time.Time
+	if d > 0 {
+		at = time.Now().Add(d)
+	}
+	_ = c.conn.SetReadDeadline(at) // fails only on a closed connection, as the read does then
+	if c.ending.Load() {
+		_ = c.conn.SetReadDeadline(time.Now().Add(closeBound))
+	}
 }
 
 // control answers a control frame.
 func (c *session) control(h ws.Header, body io.Reader) ending {
-	payload, err := io.ReadAll(io.LimitReader(body, ws.MaxControlFramePayloadSize))
+	payload, err := io.ReadAll(body) // at most 125 bytes: the reader has checked the header
 	if err != nil {
 		return broken(err)
 	}
-	switch h.OpCode {
-	case ws.OpPing:
-		if !c.pace.allow(time.Now()) {
-			return tooMany
-		}
-		return c.frame(ws.NewPongFrame(payload))
-	case ws.OpClose:
-		return ending{ws.StatusNormalClosure, "", endClient}
+	if h.OpCode == ws.OpClose {
+		return closed(payload)
 	}
-	return ending{} // a pong
+	if !c.pace.allow(time.Now()) {
+		return tooMany
+	}
+	if h.OpCode == ws.OpPing {
+		return c.frame(ws.NewPongFrame(payload))
+	}
+	return ending{} // a pong that nobody asked for, which RFC 6455 allows
 }
 
 // follow does what one message asks.
 func (c *session) follow(text []byte) ending {
 	q, err := parseRequest(text, c.streams.cfg.Exchanges)
-	if err != nil {
-		return c.refuse(q.ID, hub.Topic{}, err)
-	}
-	if q.Op == opPing {
+	switch {
+	case err != nil:
+		c.refuse(q.ID, hub.Topic{}, err)
+	case q.Op == opPing:
 		c.client.Tell(heartbeat(time.Now()))
-		return ending{}
-	}
-	for _, p := range q.Pairs {
-		t := q.topic(p)
-		if q.Op == opUnsubscribe {
-			if !c.client.Unsubscribe(t) {
-				if e := c.refuse(q.ID, t, bad("symbols", p.String()+" is not subscribed to with this channel and depth")); e.code != 0 {
-					return e
-				}
-			}
-			continue
-		}
-		if err := c.subscribe(t); err != nil {
-			if e := c.refuse(q.ID, t, err); e.code != 0 {
-				return e
-			}
-		}
+	case q.Op == opUnsubscribe:
+		c.unsubscribe(&q)
+	default:
+		c.subscribe(&q)
 	}
 	return ending{}
 }
 
-func (c *session) refuse(id string, t hub.Topic, err error) ending {
+// refuse tells the client what could not be done.
+func (c *session) refuse(id string, t hub.Topic, err error) {
 	c.streams.metrics.refused.Inc()
 	c.client.Tell(c.streams.refuse(id, t, err))
-	return ending{}
 }
 
-// subscribe finds the pair in the exchange's list and subscribes to its topic.
-func (c *session) subscribe(t hub.Topic) error {
+func (c *session) unsubscribe(q *request) {
+	for _, p := range q.Pairs {
+		if t := q.topic(p); !c.client.Unsubscribe(t) {
+			c.refuse(q.ID, t, bad("symbols", p.String()+" is not subscribed to with this channel and depth"))
+		}
+	}
+}
+
+// subscribe finds the pairs in the exchange's list and subscribes to their topics. All pairs of a message together wait
+// for the list no longer than one would.
+func (c *session) subscribe(q *request) {
 	ctx, cancel := context.WithTimeout(c.ctx, listingBound)
 	defer cancel()
-	l, err := c.streams.cfg.Listing(ctx, t.Key.Exchange, t.Key.Pair)
-	if err != nil {
-		return err
+	for _, p := range q.Pairs {
+		t := q.topic(p)
+		l, err := c.streams.cfg.Listing(ctx, t.Key.Exchange, t.Key.Pair)
+		if err == nil {
+			err = c.client.Subscribe(l, t, "")
+		}
+		if err != nil {
+			c.refuse(q.ID, t, err)
+		}
 	}
-	return c.client.Subscribe(l, t, "")
 }

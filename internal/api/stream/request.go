@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,17 +75,18 @@ func parseRequest(text []byte, exchanges []market.ExchangeID) (q request, err er
 	var w wireRequest
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&w); err != nil {
-		return q, unreadable(err)
-	}
-	if d.More() {
-		return q, bad("", "One message holds one JSON object")
-	}
+	wrong := d.Decode(&w) // the other fields are filled in also beside one that is unknown or of the wrong type
 	if w.ID != nil {
 		if len(*w.ID) > maxID {
 			return q, bad("id", fmt.Sprintf("id is longer than %d bytes", maxID))
 		}
 		q.ID = *w.ID
+	}
+	if wrong != nil {
+		return q, unreadable(wrong)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return q, bad("", "One message holds one JSON object")
 	}
 	if w.Op == nil || !slices.Contains(ops, *w.Op) {
 		return q, bad("op", "op is missing or unknown", ops...)
@@ -107,7 +109,7 @@ func parseRequest(text []byte, exchanges []market.ExchangeID) (q request, err er
 // unreadable says in our own words what is wrong with a message that is no request.
 func unreadable(err error) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
-		return bad(e.Field, e.Field+" has the wrong type: it is "+e.Value)
+		return bad(e.Field, e.Field+" has the wrong type: it is "+clip(e.Value))
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return bad("", "There is no field "+clip(name), "id", "op", "channel", "exchange", "symbols", "depth")

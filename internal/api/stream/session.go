@@ -7,31 +7,13 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gobwas/ws"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"exchange-gateway/internal/feed/hub"
-)
-
-var (
-	errSlow    = hub.ErrSlow
-	errClosing = hub.ErrClosing
-)
-
-// ending is how a connection ends: the code and reason of the close frame, and the word of the metric.
-type ending struct {
-	code   ws.StatusCode
-	reason string
-	why    string
-}
-
-var (
-	tooSlow   = ending{ws.StatusPolicyViolation, "the client reads too slowly", endSlow}
-	tooMany   = ending{ws.StatusPolicyViolation, "too many messages", endMisuse}
-	goingAway = ending{ws.StatusGoingAway, "the gateway is stopping", endStopping}
-	gone      = ending{ws.StatusAbnormalClosure, "", endClient} // nobody is there to be told
 )
 
 // session is one WebSocket connection of a client: one goroutine receives, another sends.
@@ -44,6 +26,8 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	pace    pace
+
+	ending atomic.Bool // the time for reading is over soon, see end
 
 	mu    sync.Mutex // held while writing
 	rest  []byte     // of a frame that was written in part when the bound of a write was over
@@ -58,12 +42,12 @@ func (s *Streams) newSession(conn net.Conn, source io.Reader) *session {
 	}
 	c.ctx, c.cancel = context.WithCancel(s.base)
 	_ = conn.SetDeadline(time.Time{}) // those of the handshake; it fails only on a closed connection
-	setWriteBuffer(conn, sendBuffer)
+	SetWriteBuffer(conn, sendBuffer)
 	return c
 }
 
-// setWriteBuffer bounds what the kernel holds of what was written.
-func setWriteBuffer(conn net.Conn, size int) {
+// SetWriteBuffer bounds what the kernel holds of what was written to a connection, or to the one that it wraps.
+func SetWriteBuffer(conn net.Conn, size int) {
 	for {
 		switch c := conn.(type) {
 		case interface{ SetWriteBuffer(int) error }:
@@ -79,8 +63,6 @@ func setWriteBuffer(conn net.Conn, size int) {
 
 // write sends frames, as many as fit a batch in one write. A code other than 0 is how the connection ends.
 func (c *session) write(frames []*hub.Frame) ending {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if len(frames) == 1 {
 		return c.put(frames[0].WebSocket(), frames)
 	}
@@ -104,12 +86,14 @@ func (c *session) write(frames []*hub.Frame) ending {
 	return ending{}
 }
 
-// put writes b, which holds the frames given, within the bound of a write. The lock is held.
+// put writes b, which holds the frames given, within the bound of a write.
 func (c *session) put(b []byte, frames []*hub.Frame) ending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.over {
 		return gone
 	}
-	_ = c.conn.SetWriteDeadline(time.Now().Add(writeBound)) // fails only on a closed connection, as the write does then
+	_ = c.conn.SetWriteDeadline(time.Now().Add(c.streams.cfg.Patience)) // fails only on a closed connection, as the write does then
 	n, err := c.conn.Write(b)
 	switch {
 	case err == nil:
@@ -141,14 +125,14 @@ func restOf(frames []*hub.Frame, n int) []byte {
 func (c *session) frame(f ws.Frame) ending {
 	b, err := ws.CompileFrame(f)
 	if err != nil {
-		return ending{code: ws.StatusInternalServerError, why: endFailed}
+		return failed
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
 		return gone
 	}
-	_ = c.conn.SetWriteDeadline(time.Now().Add(writeBound)) // as in put
+	_ = c.conn.SetWriteDeadline(time.Now().Add(c.streams.cfg.Patience)) // as in put
 	n, err := c.conn.Write(b)
 	switch {
 	case err == nil:
@@ -160,33 +144,4 @@ func (c *session) frame(f ws.Frame) ending {
 		return tooSlow
 	}
 	return gone
-}
-
-// end ends the connection, once: it sends the close frame, behind the rest of a frame that was cut, and lets the client
-// read what the kernel still holds. The other goroutine of the session then ends, too.
-func (c *session) end(e ending) {
-	c.mu.Lock()
-	if c.over {
-		c.mu.Unlock()
-		return
-	}
-	c.over, c.ended = true, e
-	if e != gone {
-		body := ws.NewCloseFrameBody(e.code, e.reason)
-		if b, err := ws.CompileFrame(ws.NewCloseFrame(body)); err == nil {
-			setWriteBuffer(c.conn, lastBuffer) // room behind what a client that does not read has not taken
-			_ = c.conn.SetWriteDeadline(time.Now().Add(closeBound))
-			_, _ = c.conn.Write(append(c.rest[:len(c.rest):len(c.rest)], b...)) // a client that is gone needs no goodbye
-		}
-	}
-	c.mu.Unlock()
-	c.cancel()
-	// The client answers with its own close frame, or is not waited for.
-	_ = c.conn.SetReadDeadline(time.Now().Add(closeBound))
-}
-
-func (c *session) why() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended.why
 }

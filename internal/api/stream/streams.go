@@ -18,13 +18,16 @@ import (
 const (
 	// maxMessage is the most bytes of one message of a client: 200 symbols need 4 KB.
 	maxMessage = 64 << 10
+	// maxParts is in how many frames a message may come. More are answered with 1008.
+	maxParts = 256
+	// messageBound is how long a message may take from its first byte to its last. Then the client is closed with 1008.
+	messageBound = 10 * time.Second
 	// messagesPerSecond and messageBurst pace what a client may ask. A client above them is closed with 1008.
 	messagesPerSecond, messageBurst = 20, 60
-	// writeBound is how long a write may wait for a client that does not read. Then it is closed with 1008.
-	writeBound = 10 * time.Second
-	// closeBound is how long a close may take.
-	closeBound = time.Second
-	// listingBound is how long a subscription waits for an exchange's list of pairs.
+	// closeBound is how long a close frame may take to be written, and after it how long the client may take to hang up, and
+	// maxLinger how much it may send until then.
+	closeBound, maxLinger = time.Second, 1 << 20
+	// listingBound is how long a message of a client waits for an exchange's list of pairs.
 	listingBound = 10 * time.Second
 	// sendBuffer bounds what the kernel holds for a client that does not read; lastBuffer leaves room for the close frame
 	// behind it.
@@ -41,11 +44,13 @@ var ErrFull = errors.New("too many stream clients are connected")
 // ErrStopping refuses a client of a gateway that is stopping.
 var ErrStopping = errors.New("the gateway is stopping")
 
+// DefaultPatience is how long a write may wait for a client that does not read, as the hub waits for one.
+const DefaultPatience = 10 * time.Second
+
 // Problem is an error as a client reads it.
 type Problem struct {
 	Code       string
 	Detail     string
-	Exchange   market.ExchangeID
 	RetryAfter time.Duration // zero if trying again is of no use
 }
 
@@ -58,12 +63,13 @@ type Config struct {
 	Describe func(error) Problem
 	// Exchanges are the exchanges that can be named.
 	Exchanges  []market.ExchangeID
-	MaxClients int // DefaultMaxClients
+	MaxClients int           // DefaultMaxClients
+	Patience   time.Duration // DefaultPatience; then a client that does not read is closed with 1008
 	Log        *slog.Logger
 	Metrics    prometheus.Registerer // nil counts nothing
 }
 
-// Streams are the clients' connections. Close it after the last request.
+// Streams are the clients' connections. Whoever makes it closes it; a request that comes later is refused.
 type Streams struct {
 	cfg     Config
 	log     *slog.Logger
@@ -82,6 +88,9 @@ type Streams struct {
 func New(cfg Config) *Streams {
 	if cfg.MaxClients == 0 {
 		cfg.MaxClients = DefaultMaxClients
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = DefaultPatience
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -132,6 +141,6 @@ func (s *Streams) Close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.stop()
-	<-done // every wait of a session ends with s.base
+	<-done // every wait of a client's goroutines ends with s.base
 	return fmt.Errorf("close streams: %w", ctx.Err())
 }

@@ -5,9 +5,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/gobwas/ws"
@@ -22,11 +26,12 @@ var ErrForeignOrigin = errors.New("a page of another origin asked")
 // handshakeBound is how long the answer to a handshake may take to be written.
 const handshakeBound = 5 * time.Second
 
-// WebSocket upgrades a request and returns; the session runs on and is waited for by Close. An error before the upgrade
-// leaves the request to be answered by the caller; upgraded tells that it is too late for that.
+// WebSocket upgrades a request and returns; the session runs on and is waited for by Close. The headers of w go with the
+// answer. An error before the upgrade leaves the request to be answered by the caller; upgraded tells that it is too late
+// for that: with an error, the client left before it had its answer.
 func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) (upgraded bool, err error) {
 	switch {
-	case r.Header.Get("Sec-WebSocket-Key") == "":
+	case !handshake(r):
 		return false, ErrNoHandshake
 	case foreign(r):
 		return false, ErrForeignOrigin
@@ -34,11 +39,11 @@ func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) (upgraded bo
 	if err := s.enter(); err != nil {
 		return false, err
 	}
-	conn, rw, _, err := ws.HTTPUpgrader{Timeout: handshakeBound}.Upgrade(r, w)
+	conn, rw, _, err := ws.HTTPUpgrader{Timeout: handshakeBound, Header: w.Header()}.Upgrade(r, w)
 	if err != nil {
 		s.leave()
 		if conn != nil {
-			_ = conn.Close() // the refusal was written by the library
+			_ = conn.Close()
 		}
 		return true, err
 	}
@@ -50,11 +55,31 @@ func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) (upgraded bo
 	return true, nil
 }
 
+// handshake tells whether a request is one that RFC 6455 section 4.2.1 describes. The library would refuse others, too, but
+// not with a problem that says what to do.
+func handshake(r *http.Request) bool {
+	h := r.Header
+	return r.ProtoAtLeast(1, 1) && r.Host != "" &&
+		strings.EqualFold(h.Get("Upgrade"), "websocket") &&
+		hasToken(h.Get("Connection"), "upgrade") &&
+		len(h.Get("Sec-Websocket-Key")) == 24 && // 16 bytes in base64
+		h.Get("Sec-Websocket-Version") == "13"
+}
+
+func hasToken(list, token string) bool {
+	for word := range strings.SplitSeq(list, ",") {
+		if strings.EqualFold(strings.TrimSpace(word), token) {
+			return true
+		}
+	}
+	return false
+}
+
 // foreign tells whether a browser made the request for a page that the gateway did not serve: the pages of the web have no
 // business with a gateway on loopback. Programs send no Origin.
 func foreign(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	return origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host
+	return origin != "" && !strings.EqualFold(origin, "http://"+r.Host) && !strings.EqualFold(origin, "https://"+r.Host)
 }
 
 // early reads from the connection, and first what came with the handshake. The 4 KiB of net/http's buffer are not kept.
@@ -74,15 +99,36 @@ func (c *session) run() {
 	defer m.clients.WithLabelValues(transportWebSocket).Dec()
 	defer c.client.Close()
 	defer c.conn.Close() // what matters was written before
+	// Close without patience: neither a read nor a write waits any longer.
+	defer context.AfterFunc(c.streams.base, func() { _ = c.conn.Close() })()
 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.end(c.send())
+		c.end(c.contained(c.send))
 	}()
-	c.end(c.receive())
+	c.end(c.contained(c.receive))
 	<-done
+	c.linger()
 	m.ended.WithLabelValues(transportWebSocket, c.why()).Inc()
+}
+
+const (
+	maxPanic = 200     // bytes of a panic's text in the log
+	maxStack = 8 << 10 // bytes of its stack
+)
+
+// contained ends the session, and nothing else, where a panic would end the gateway.
+func (c *session) contained(run func() ending) (e ending) {
+	defer func() {
+		if p := recover(); p != nil {
+			text, stack := fmt.Sprint(p), debug.Stack()
+			c.streams.log.Error("stream of a client panicked",
+				slog.String("panic", text[:min(len(text), maxPanic)]), slog.String("stack", string(stack[:min(len(stack), maxStack)])))
+			e = failed
+		}
+	}()
+	return run()
 }
 
 // send passes on what the hub has for this client, everything that is queued in one write.
@@ -97,17 +143,4 @@ func (c *session) send() ending {
 		}
 		c.sent.Add(float64(len(frames)))
 	}
-}
-
-// endingOf is how a connection ends for which the hub has nothing more.
-func endingOf(err error) ending {
-	switch {
-	case errors.Is(err, errSlow):
-		return tooSlow
-	case errors.Is(err, errClosing):
-		return goingAway
-	case errors.Is(err, context.Canceled):
-		return ending{code: ws.StatusNormalClosure, why: endClient}
-	}
-	return ending{code: ws.StatusInternalServerError, reason: "internal error", why: endFailed}
 }
