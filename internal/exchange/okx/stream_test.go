@@ -248,7 +248,7 @@ func TestStreamBook_unreadable(t *testing.T) {
 	f(`{`+arg+`,"data":[{"asks":[],"bids":[],"ts":"1","seqId":11,"prevSeqId":10}]}`, lost)
 	f(`{`+arg+`,"action":"update","data":[]}`, lost)
 	f(`{`+arg+`,"action":"update","data":{}}`, lost)
-	f(`{`+arg+`,"action":"update","data":[`+strings.Repeat("{},", 20)+`{}]}`, lost)
+	f(`{`+arg+`,"action":"update","data":[`+strings.Repeat(`{"asks":[],"bids":[],"seqId":10,"prevSeqId":10},`, 16)+`{"asks":[],"bids":[],"seqId":10,"prevSeqId":10}]}`, lost)
 	f(`{`+arg+`,"action":"update","data":[{"asks":[],"bids":[],"ts":"1","seqId":11,"prevSeqId":10}]} x`, lost)
 	f(bookMessage("BTC-USDT", "update", `,"seqId":11,"prevSeqId":10`, "99 -1", ""), "lost BTC-USDT suspect: resubscribe")
 	f(bookMessage("BTC-USDT", "update", `,"seqId":11,"prevSeqId":10`, "0 1", ""), "lost BTC-USDT suspect: resubscribe")
