@@ -141,8 +141,11 @@ func (f Fault) ends() bool {
 	case FaultStatus, FaultHang, FaultHangBody, FaultReset, FaultResetBody, FaultClose, FaultTruncate, FaultCutJSON, FaultHTML, FaultWrongJSON,
 		FaultEmpty, FaultUnavailable, FaultMaintenance, FaultRateLimit, FaultBan, FaultGeoBlock, FaultDeadKey:
 		return true
+	case FaultGap, FaultDuplicate, FaultReorder, FaultMalformed, FaultSilent, FaultFreeze, FaultHalfOpen, FaultStorm, FaultCut, FaultRefuse,
+		FaultResetSequence, FaultLostReset:
+		return false // no request meets them
 	}
-	panic("exchangesim: no fault of requests: " + string(f.Kind)) // Inject refuses the unknown, matches those of streams
+	panic("exchangesim: unknown fault " + string(f.Kind)) // Inject refuses it
 }
 
 // ActiveFault is a fault in force, as listed.

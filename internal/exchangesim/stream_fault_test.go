@@ -15,6 +15,7 @@ import (
 // follower keeps a book by Binance's procedure and knows what is wrong with what it is sent.
 type follower struct {
 	t    *testing.T
+	sim  *exchangesim.Sim
 	v    *exchangesim.Venue
 	rt   http.RoundTripper
 	ws   *streamClient
@@ -105,6 +106,7 @@ func faultStage(t *testing.T, test func(t *testing.T, v *exchangesim.Venue, btc,
 		}}})
 		v, tr := sim.Venue("binance"), piped(t, sim, "binance")
 		btc, eth := follow(t, v, tr, "BTCUSDT"), follow(t, v, tr, "ETHUSDT")
+		btc.sim, eth.sim = sim, sim
 		btc.upToDate()
 		eth.upToDate()
 		test(t, v, btc, eth)
@@ -380,5 +382,50 @@ func TestStreamFault_skew(t *testing.T) {
 		if id != btc.id || id-was < 140_000 {
 			t.Errorf("stream %d, REST %d, an hour before %d", btc.id, id, was)
 		}
+	})
+}
+
+// TestStreamFault_control drives faults of streams from the control endpoint and from a schedule.
+func TestStreamFault_control(t *testing.T) {
+	sim := newSim(t, exchangesim.Config{})
+	for body, want := range map[string]int{
+		`{"kind":"silent","class":"stream","for":"30s","percent":50,"seed":3}`: 200,
+		`{"kind":"refuse_subscription","symbol":"BTCUSDT","count":2}`:          200,
+		`{"kind":"reset_sequence"}`:                                            400, // OKX alone
+		`{"kind":"gap","class":"reference"}`:                                   400,
+		`{"kind":"one_sided","class":"stream"}`:                                400,
+	} {
+		if code, answer := command(t, sim, "POST", "/v1/faults/binance", body); code != want {
+			t.Errorf("%s: %d %s", body, code, answer)
+		}
+	}
+	if code, answer := command(t, sim, "POST", "/v1/faults/okx", `{"kind":"reset_sequence","symbol":"BTC-USDT"}`); code != 200 || len(sim.Venue("okx").Faults()) != 0 {
+		t.Errorf("it happens at once and is over: %d %s", code, answer)
+	}
+	if n := sim.Venue("okx").Stats().ByFault["reset_sequence"]; n != 1 {
+		t.Errorf("counted %d", n)
+	}
+	if code, _ := command(t, sim, "POST", "/v1/schedule", `{"steps":[{"venue":"coinbase","fault":{"kind":"lost_reset"}}]}`); code != 400 {
+		t.Errorf("a schedule with what the venue does not do: %d", code)
+	}
+	if _, body := command(t, sim, "GET", "/v1/stats/binance", ""); !strings.Contains(body, `"streams":{"open":0,"opened":0,"in":0,"out":0,"subscriptions":0,"subscribed":{}}`) {
+		t.Errorf("%.400s", body)
+	}
+}
+
+// TestStreamFault_schedule: a schedule puts a fault of streams in force and takes it away again.
+func TestStreamFault_schedule(t *testing.T) {
+	faultStage(t, func(t *testing.T, v *exchangesim.Venue, btc, eth *follower) {
+		err := btc.sim.StartSchedule(exchangesim.Schedule{Steps: []exchangesim.Step{{
+			After: 10 * time.Second, For: 20 * time.Second, Venue: "binance", Fault: &exchangesim.Fault{Kind: exchangesim.FaultFreeze, Symbol: "BTCUSDT"},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10*time.Second + time.Millisecond)
+		btc.upToDate()
+		btc.ws.silence(20*time.Second - 2*time.Millisecond)
+		btc.want(right, right)
+		eth.upToDate()
 	})
 }

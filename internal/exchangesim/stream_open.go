@@ -58,40 +58,58 @@ type streamSet struct {
 	mu     sync.Mutex
 	closed bool
 	nextID int64
-	open   int
+	open   map[int64]net.Conn // nil while the handshake is under way
 	busy   sync.WaitGroup
 }
 
 func (set *streamSet) full() bool {
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	return set.closed || set.open >= maxStreams
+	return set.closed || len(set.open) >= maxStreams
 }
 
 // enter admits one stream and gives its number, from 1.
 func (set *streamSet) enter() (int64, error) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	if set.closed || set.open >= maxStreams {
+	if set.closed || len(set.open) >= maxStreams {
 		return 0, errNoStream
 	}
 	set.nextID++
-	set.open++
+	if set.open == nil {
+		set.open = map[int64]net.Conn{}
+	}
+	set.open[set.nextID] = nil
 	set.busy.Add(1)
 	return set.nextID, nil
 }
 
-func (set *streamSet) leave() {
+// hold names the connection of a stream, so that close can end a write that hangs.
+func (set *streamSet) hold(id int64, conn net.Conn) {
 	set.mu.Lock()
-	set.open--
+	defer set.mu.Unlock()
+	set.open[id] = conn
+	if set.closed {
+		_ = conn.Close() // nobody was told yet
+	}
+}
+
+func (set *streamSet) leave(id int64) {
+	set.mu.Lock()
+	delete(set.open, id)
 	set.mu.Unlock()
 	set.busy.Done()
 }
 
-// close admits no more and waits for those that are open; the venue's done has to be closed before.
+// close admits no more, ends those that are open and waits for them.
 func (set *streamSet) close() {
 	set.mu.Lock()
 	set.closed = true
+	for _, conn := range set.open {
+		if conn != nil {
+			_ = conn.Close() // its stream may have closed it already
+		}
+	}
 	set.mu.Unlock()
 	set.busy.Wait()
 }
@@ -110,13 +128,15 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request, d delivery) 
 	if err != nil {
 		panic(http.ErrAbortHandler) // the last place was taken since the handshake was looked at
 	}
-	defer v.streams.leave()
+	defer v.streams.leave(id)
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler) // a foreign writer that cannot stream
 	}
+	v.streams.hold(id, conn)
 	v.count.opened()
 	defer v.count.closed()
+	defer context.AfterFunc(r.Context(), func() { _ = conn.Close() })() // ends a write that hangs
 	var head strings.Builder
 	head.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = d.header.Write(&head) // a Builder takes all
@@ -148,9 +168,10 @@ func (v *Venue) pipeStream(path string, d delivery) (io.ReadWriteCloser, error) 
 		return nil, err
 	}
 	client, server := net.Pipe()
+	v.streams.hold(id, server)
 	v.count.opened()
 	go func() {
-		defer v.streams.leave()
+		defer v.streams.leave(id)
 		defer v.count.closed()
 		v.newStream(id, path, server).run(context.Background(), d.open, bufio.NewReader(server))
 	}()

@@ -158,6 +158,42 @@ func TestStream_slowReader(t *testing.T) {
 	})
 }
 
+// TestStream_close: neither a server nor a simulator waits for a client that takes nothing.
+func TestStream_close(t *testing.T) {
+	for _, end := range []string{"server", "simulator", "transport"} {
+		t.Run(end, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := newSim(t, exchangesim.Config{})
+				v := sim.Venue("binance")
+				p, err := sim.StartPipe(t.Context(), v, exchangesim.StartOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				rt := v.Transport()
+				if end != "transport" {
+					rt = &http.Transport{DialContext: p.DialContext}
+				}
+				conn, _, err := websocket.Dial(t.Context(), binanceWS+"/ws/btcusdt@depth20@100ms", &websocket.DialOptions{HTTPClient: &http.Client{Transport: rt}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.CloseNow()
+				time.Sleep(time.Second) // the first message hangs in the pipe
+				start := time.Now()
+				if end != "server" {
+					sim.Close()
+				}
+				if err := p.Close(); err != nil || time.Since(start) > 0 {
+					t.Errorf("closed after %v, %v", time.Since(start), err)
+				}
+				if n := v.Stats().Streams.Open; n != 0 {
+					t.Errorf("%d streams are open", n)
+				}
+			})
+		})
+	}
+}
+
 // TestStream_bound: past 1,000 streams a handshake is refused, and closing them makes room.
 func TestStream_bound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
