@@ -124,13 +124,14 @@ func thin() map[string][]exchangesim.Instrument {
 	return all
 }
 
-// usual is the default configuration with one account at each exchange.
+// usual is the default configuration with one account at each exchange. Nothing is streamed: these nights are about calls.
 func usual(t testing.TB) config.Config {
 	c := config.Default()
 	c.StateDir = t.TempDir()
 	c.KeysFile = filepath.Join(c.StateDir, "keys.yaml")
 	for _, id := range ids {
-		c.Exchanges[id] = config.Exchange{Accounts: map[string]config.Account{account: credential(t, credentials[id])}}
+		calls := false
+		c.Exchanges[id] = config.Exchange{Streams: &calls, Accounts: map[string]config.Account{account: credential(t, credentials[id])}}
 	}
 	return c
 }

@@ -62,7 +62,7 @@ func TestWrongNames(t *testing.T) {
 		whole := exchangesim.Config{Instruments: map[string][]exchangesim.Instrument{}} // all that the simulator lists
 		s := newStage(t, setting{sim: whole, conf: func(c *config.Config) {
 			withSeconds(t)(c)
-			c.Exchanges["okx"] = config.Exchange{} // without an account
+			c.Exchanges["okx"] = config.Exchange{Streams: c.Exchanges["okx"].Streams} // without an account
 		}})
 		narrow := "Bearer " + newKey(t, s.conf.KeysFile, keys.AccountRead+":coinbase/main")
 		market := "Bearer " + newKey(t, s.conf.KeysFile, keys.MarketRead)

@@ -117,7 +117,7 @@ func (p *problems) warm(name string, e Exchange) {
 		p.when(err != nil, name, "[%d] is no pair: write for example BTC/USDT", i)
 	}
 	p.when(len(e.Warm) > maxWarm, name, "names %d pairs: at most %d can be kept warm", len(e.Warm), maxWarm)
-	p.when(len(e.Warm) > 0 && !e.Streaming(), name, "names pairs to stream, but streams are switched off")
+	p.when(len(e.Warm) > 0 && !e.Streaming(), name, "names pairs to stream, but there are no streams: they are switched off, or hosts is set and stream_hosts is not")
 }
 
 func (p *problems) exchange(at string, e Exchange) {

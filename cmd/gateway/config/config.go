@@ -74,8 +74,15 @@ type Exchange struct {
 // On tells whether the exchange is in use: it is unless it was switched off.
 func (e Exchange) On() bool { return e.Enabled == nil || *e.Enabled }
 
-// Streaming tells whether books are kept from the exchange's streams: they are unless that was switched off.
-func (e Exchange) Streaming() bool { return e.Streams == nil || *e.Streams }
+// Streaming tells whether books are kept from the exchange's streams: they are unless that was switched off. Where public
+// reads go to hosts of one's own and nothing is said about streams there are none: the exchange's own would be those of
+// another venue.
+func (e Exchange) Streaming() bool {
+	if e.Streams != nil {
+		return *e.Streams
+	}
+	return len(e.Hosts) == 0 || len(e.StreamHosts) > 0
+}
 
 // Account is one credential. Each secret may instead be read from a file.
 type Account struct {

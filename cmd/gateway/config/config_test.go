@@ -87,6 +87,23 @@ func TestLoad_secretsFromFiles(t *testing.T) {
 	}
 }
 
+// TestExchange_streams: public reads from one venue and streams from another would be two venues' books under one name.
+func TestExchange_streams(t *testing.T) {
+	on, off := true, false
+	f := func(e config.Exchange, want bool) {
+		t.Helper()
+		if got := e.Streaming(); got != want {
+			t.Errorf("%+v streams: %v, want %v", e, got, want)
+		}
+	}
+	own := []string{"https://example.com"}
+	f(config.Exchange{}, true)
+	f(config.Exchange{Streams: &off}, false)
+	f(config.Exchange{Hosts: own}, false)
+	f(config.Exchange{Hosts: own, StreamHosts: []string{"wss://example.com"}}, true)
+	f(config.Exchange{Hosts: own, Streams: &on}, true)
+}
+
 func TestLoad_saysWhatIsWrong(t *testing.T) {
 	f := func(yaml string, env, set []string, want ...string) {
 		t.Helper()
@@ -114,6 +131,11 @@ func TestLoad_saysWhatIsWrong(t *testing.T) {
 	f("", nil, []string{"exchanges.okx.hosts=ftp://x"}, "exchanges.okx.hosts", "base URL")
 	f("", nil, []string{"exchanges.okx.account_hosts=https://x/api"}, "exchanges.okx.account_hosts", "base URL")
 	f("", nil, []string{"exchanges.okx.accounts.main.key=k"}, "needs a key and a secret")
+	f("", nil, []string{"exchanges.okx.stream_hosts=https://x"}, "exchanges.okx.stream_hosts", "wss://")
+	f("", nil, []string{"exchanges.okx.warm=BTC/USDT,nonsense"}, "exchanges.okx.warm", "[1]")
+	f("", nil, []string{"exchanges.okx.warm=BTC/USDT", "exchanges.okx.streams=false"}, "exchanges.okx.warm", "no streams")
+	f("exchanges: {okx: {hosts: [https://example.com], warm: [BTC/USDT]}}", nil, nil, "exchanges.okx.warm", "stream_hosts")
+	f("exchanges: {okx: {warm: ["+strings.Repeat("BTC/USDT,", 301)+"]}}", nil, nil, "exchanges.okx.warm", "at most 300")
 }
 
 func TestCheckExposure(t *testing.T) {

@@ -49,7 +49,7 @@ func serveVenues(ctx context.Context, sim *exchangesim.Sim, o Options, state str
 		servers = append(servers, s)
 		id := market.ExchangeID(v.ID())
 		conf.Exchanges[id] = config.Exchange{
-			Hosts: []string{s.URL()}, AccountHosts: []string{s.URL()}, Accounts: credentials(id),
+			Hosts: []string{s.URL()}, AccountHosts: []string{s.URL()}, StreamHosts: []string{"ws://" + s.Addr()}, Accounts: credentials(id),
 		}
 	}
 	s, err := sim.StartHandler(ctx, sim.Control(), o.Control)

@@ -73,6 +73,7 @@ seconds. What it sees is below; it is silent while all is well.
 Try in another terminal, before and during an outage:
 
   curl -i '%[1]s/v1/exchanges/okx/orderbook?symbol=BTC/USDT&depth=2'
+  curl -N '%[1]s/v1/stream/orderbook?exchange=okx&symbol=BTC/USDT&depth=1'
   curl '%[1]s/v1/price?symbol=BTC/USDT&exchanges=okx,binance&max_age_ms=60000'
   curl '%[1]s/v1/exchanges/okx/balance?account=main' -H 'Authorization: Bearer %[3]s'
   curl '%[1]s/v1/exchanges/okx/status'
