@@ -41,7 +41,9 @@ func TestStream_forms(t *testing.T) {
 		"with the time in us": `{"e":"depthUpdate","E":1741046400062507,"s":"AB","U":11,"u":12,"b":[["1","2"]],"a":[["3","4"]]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			syncedLine(t).hears("update AB 12 1x2|3x4", text)
+			l := syncedLine(t)
+			l.hears("update AB 12 1x2|3x4", text)
+			l.hears("update AB 13 |5x6", bareChange(ab, 13, 13, "", "5x6")) // nothing of it is left
 		})
 	}
 }
