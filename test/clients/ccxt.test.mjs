@@ -2,7 +2,7 @@
 // reads must be the simulator's own book and balance, and what goes wrong must raise ccxt's own class for it.
 import { before, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { binance, okx, coinbase, ccxt, control, inject } from './venues.mjs';
+import { binance, okx, coinbase, ccxt, control, exactly, inject, numbers } from './venues.mjs';
 
 // What ccxt raises is ccxt's own reading of each exchange, not ours: it takes Binance's 429 for a DDoSProtection, and its
 // -1016 ("no longer available") for a bad request; it knows Binance's maintenance by the status endpoint and by one text.
@@ -22,14 +22,6 @@ const venues = [
     maintenance: ccxt.ExchangeNotAvailable,
   },
 ];
-
-// exactly is for assert.rejects: the class itself, not one above it.
-const exactly = (kind) => (err) => {
-  assert.equal(err.constructor.name, kind.name, err.message);
-  return true;
-};
-
-const numbers = (levels) => levels.map(({ price, size }) => [Number(price), Number(size)]);
 
 for (const v of venues) {
   describe(v.id, () => {
