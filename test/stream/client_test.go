@@ -306,20 +306,32 @@ func (c *client) live() bool {
 
 // told are the changes of status since some moment, of the topics of a pair, or of all if "", in order.
 func (c *client) told(pair string, since time.Time) (out []change) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for t, h := range c.topics {
-		if pair != "" && t.pair != pair {
-			continue
-		}
-		for _, ch := range h.changes {
-			if !ch.at.Before(since) {
-				out = append(out, ch)
-			}
+	for _, t := range c.all() {
+		if pair == "" || t.pair == pair {
+			out = append(out, c.history(t, since)...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b change) int { return a.at.Compare(b.at) })
 	return out
+}
+
+// history are the changes of a topic's status since some moment, in order.
+func (c *client) history(of topic, since time.Time) (out []change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ch := range c.topics[of].changes {
+		if !ch.at.Before(since) {
+			out = append(out, ch)
+		}
+	}
+	return out
+}
+
+// all are the topics that are subscribed.
+func (c *client) all() []topic {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.topics))
 }
 
 // comparisons is how often each topic was compared with the truth.
@@ -338,8 +350,8 @@ func (c *client) states() map[topic]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := map[topic]string{}
-	for _, t := range slices.Collect(maps.Keys(c.topics)) {
-		all[t] = c.topics[t].status
+	for t, h := range c.topics {
+		all[t] = h.status
 	}
 	return all
 }
