@@ -20,15 +20,23 @@ type receiver struct {
 	parts int    // of the message that is being read
 }
 
+func (c *session) newReceiver() *receiver {
+	r := &receiver{session: c}
+	in := &r.in
+	in.Source, in.State, in.CheckUTF8 = c.source, ws.StateServerSide, true
+	in.MaxFrameSize, in.MaxMessageSize = maxMessage, maxMessage
+	in.OnIntermediate = func(h ws.Header, body io.Reader) error { return r.inside(c.control(h, body)) }
+	in.OnContinuation = func(ws.Header, io.Reader) error { return r.inside(r.part()) }
+	return r
+}
+
 // receive follows what the client sends until the connection ends.
 func (c *session) receive() ending {
-	r := &receiver{session: c}
-	r.in = wsutil.Reader{
-		Source: c.source, State: ws.StateServerSide, CheckUTF8: true, MaxFrameSize: maxMessage, MaxMessageSize: maxMessage,
-		OnIntermediate: func(h ws.Header, body io.Reader) error { return r.inside(c.control(h, body)) },
-		OnContinuation: func(ws.Header, io.Reader) error { return r.inside(r.part()) },
-	}
+	r := c.newReceiver()
 	for {
+		if err := c.source.wait(); err != nil {
+			return broken(err)
+		}
 		if e := r.next(); e.code != 0 {
 			return e
 		}
@@ -37,6 +45,8 @@ func (c *session) receive() ending {
 
 // next reads one message or control frame and does what it asks.
 func (r *receiver) next() ending {
+	r.expect(messageBound)
+	defer r.expect(0)
 	h, err := r.in.NextFrame()
 	switch {
 	case err != nil:
@@ -47,12 +57,10 @@ func (r *receiver) next() ending {
 		return ending{ws.StatusUnsupportedData, "messages are text", endMisuse}
 	}
 	r.parts = 0
-	r.expect(messageBound)
 	text, err := io.ReadAll(&r.in) // of one message, bounded by MaxMessageSize
 	if err != nil {
 		return r.broken(err)
 	}
-	r.expect(0)
 	if !r.pace.allow(time.Now()) {
 		return tooMany
 	}

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"sync"
@@ -20,7 +19,7 @@ import (
 type session struct {
 	streams *Streams
 	conn    net.Conn
-	source  io.Reader
+	source  *input
 	client  *hub.Client
 	sent    prometheus.Counter
 	ctx     context.Context
@@ -35,7 +34,7 @@ type session struct {
 	ended ending
 }
 
-func (s *Streams) newSession(conn net.Conn, source io.Reader) *session {
+func (s *Streams) newSession(conn net.Conn, source *input) *session {
 	c := &session{
 		streams: s, conn: conn, source: source, client: s.cfg.Hub.NewClient(),
 		sent: s.metrics.frames.WithLabelValues(transportWebSocket),

@@ -1,14 +1,10 @@
 package stream
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -82,26 +78,10 @@ func foreign(r *http.Request) bool {
 	return origin != "" && !strings.EqualFold(origin, "http://"+r.Host) && !strings.EqualFold(origin, "https://"+r.Host)
 }
 
-// early reads from the connection, and first what came with the handshake. The 4 KiB of net/http's buffer are not kept.
-func early(conn net.Conn, b *bufio.Reader) io.Reader {
-	n := b.Buffered()
-	if n == 0 {
-		return conn
-	}
-	first, _ := b.Peek(n) // as many are there
-	return io.MultiReader(bytes.NewReader(bytes.Clone(first)), conn)
-}
-
-// run serves one connection until it ends.
+// run serves one connection until it ends. What is not of the waiting itself is done elsewhere, for the sake of its stack.
 func (c *session) run() {
-	m := c.streams.metrics
-	m.clients.WithLabelValues(transportWebSocket).Inc()
-	defer m.clients.WithLabelValues(transportWebSocket).Dec()
-	defer c.client.Close()
-	defer c.conn.Close() // what matters was written before
-	// Close without patience: neither a read nor a write waits any longer.
-	defer context.AfterFunc(c.streams.base, func() { _ = c.conn.Close() })()
-
+	c.streams.connected(1)
+	stop := c.cutWith()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -109,8 +89,26 @@ func (c *session) run() {
 	}()
 	c.end(c.contained(c.receive))
 	<-done
+	c.finish()
+	stop()
+}
+
+// cutWith ends what the session waits for, a read or a write, when Close runs out of patience.
+func (c *session) cutWith() (stop func() bool) {
+	return context.AfterFunc(c.streams.base, func() { _ = c.conn.Close() })
+}
+
+// finish lets go of everything, after both goroutines.
+func (c *session) finish() {
+	c.client.Close()
 	c.linger()
-	m.ended.WithLabelValues(transportWebSocket, c.why()).Inc()
+	_ = c.conn.Close() // what matters was written before
+	c.streams.metrics.ended.WithLabelValues(transportWebSocket, c.why()).Inc()
+	c.streams.connected(-1)
+}
+
+func (s *Streams) connected(n int) {
+	s.metrics.clients.WithLabelValues(transportWebSocket).Add(float64(n))
 }
 
 const (
