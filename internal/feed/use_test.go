@@ -135,3 +135,27 @@ func BenchmarkFeed_Used(b *testing.B) {
 		})
 	}
 }
+
+// TestFeed_aBookThatIsReleasedWhileItsConnectionOpens must not be streamed for ever.
+func TestFeed_aBookThatIsReleasedWhileItsConnectionOpens(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(market.StreamRules{})
+		w.slow = 5 * time.Second
+		r := start(t, w, func(c *feed.Config) { c.MaxBooks = 2 })
+		r.watch(t, "BTC")
+		release := r.watch(t, "ETH")
+		sleep(2 * time.Second) // both are under way
+		release()
+		again := r.watch(t, "SOL") // takes the place of the one that nobody holds
+		sleep(10 * time.Second)
+		if book, _ := w.has("ETHUSDT"); book {
+			t.Error("a book that was released is streamed")
+		}
+		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
+		r.wantState(t, "SOL", feed.StateLive, market.KindNone)
+		again()
+		r.watch(t, "ETH") // a new book of the same name
+		sleep(10 * time.Second)
+		r.wantState(t, "ETH", feed.StateLive, market.KindNone)
+	})
+}
