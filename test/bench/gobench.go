@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,4 +90,17 @@ func (b benchmarks) duel(ctx context.Context, name, peer string, iterations, pee
 		p.add(ours[unitCPU], theirs[unitCPU])
 	}
 	return p, ours, nil
+}
+
+// least is the least processor time of some runs.
+func (b benchmarks) least(ctx context.Context, name string, iterations int) (float64, error) {
+	all := make([]float64, rounds)
+	for i := range all {
+		f, err := b.run(ctx, name, iterations)
+		if err != nil {
+			return 0, err
+		}
+		all[i] = f[unitCPU]
+	}
+	return slices.Min(all), nil
 }

@@ -32,7 +32,7 @@ func startPeer(ctx context.Context, args ...string) (*process, error) {
 // servePeer is a server that the gateway is compared with: `bare FILE` or `proxy URL`. It serves until it is killed.
 func servePeer(ctx context.Context, args []string) error {
 	if len(args) != 2 {
-		return errors.New("usage: go run ./test/bench")
+		return errors.New("usage: go run ./test/bench [part...]")
 	}
 	var h http.Handler
 	switch args[0] {

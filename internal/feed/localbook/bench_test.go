@@ -9,6 +9,7 @@ import (
 
 	"exchange-gateway/internal/feed/localbook"
 	"exchange-gateway/internal/market"
+	"exchange-gateway/test/bench/cpu"
 )
 
 var sizes = []int{1000, 5000, 25000}
@@ -84,11 +85,13 @@ func BenchmarkApply(b *testing.B) {
 				apply(i)
 			}
 			i := 0
+			b.ReportAllocs()
+			done := cpu.Report(b)
 			for b.Loop() {
 				apply(i)
 				i++
 			}
-			b.ReportAllocs()
+			done()
 			if bids, _ := book.Len(); bids < n/2 || bids > 2*n {
 				b.Fatalf("the book went from %d levels to %d", n, bids)
 			}
