@@ -31,7 +31,7 @@ func (r *rig) busy(every time.Duration) (end func()) {
 	return func() { close(stop); running.Wait() }
 }
 
-// stall subscribes to big books and does not read.
+// stall subscribes to big books and does not read on.
 func (r *rig) stall(t *testing.T) *rawClient {
 	t.Helper()
 	c := r.raw(t)
@@ -39,6 +39,11 @@ func (r *rig) stall(t *testing.T) *rawClient {
 		t.Fatal(err)
 	}
 	c.put(masked(fin|opText, subscribeTo(400)))
+	for _, want := range []string{"status", "snapshot"} {
+		if _, payload, err := c.frame(); err != nil || parse(t, string(payload)).Type != want {
+			t.Fatalf("%s: %v", payload, err)
+		}
+	}
 	return c
 }
 
@@ -48,9 +53,9 @@ func TestSlow_aReaderThatStops(t *testing.T) {
 	const patience = time.Second
 	r := newRig(t, func(c *stream.Config) { c.Patience = patience })
 	stalled, good := r.stall(t), r.dial(t)
-	good.send(subscribeTo(400))
+	good.send(subscribeTo(5)) // of which each load is told, too
 	good.expect("status live", "snapshot")
-	end := r.busy(5 * time.Millisecond)
+	end := r.busy(20 * time.Millisecond)
 	began := time.Now()
 	var closed, worst time.Duration
 	for seq, count := 0, 0; closed == 0 || count < 100; count++ {
@@ -60,7 +65,7 @@ func TestSlow_aReaderThatStops(t *testing.T) {
 			t.Fatalf("the good client got %d after %d, %d left out", m.Seq, seq, m.Conflated)
 		}
 		seq = m.Seq
-		if closed == 0 && r.ended("websocket", "slow") == 1 {
+		if closed == 0 && count%10 == 0 && r.ended("websocket", "slow") == 1 {
 			closed = time.Since(began)
 		}
 		if time.Since(began) > 20*time.Second {
