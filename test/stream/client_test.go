@@ -86,6 +86,8 @@ type client struct {
 	conn   *websocket.Conn
 	truths map[market.ExchangeID]*truths
 	done   chan struct{}
+	pause  func()             // before each read; nil does not
+	seen   func(topic, *held) // after each message of a topic, with what is held then, under mu; nil does nothing
 
 	mu       sync.Mutex
 	topics   map[topic]*held
@@ -96,14 +98,20 @@ type client struct {
 }
 
 // connect opens a client. It ends with the test, or by close.
-func (s *stage) connect() *client {
+func (s *stage) connect() *client { return s.connectAs(nil, nil) }
+
+// connectAs opens a client that pauses before it reads, and whose messages are seen by another.
+func (s *stage) connectAs(pause func(), seen func(topic, *held)) *client {
 	s.t.Helper()
 	conn, _, err := websocket.Dial(s.t.Context(), "ws://gateway.test/v1/stream", &websocket.DialOptions{HTTPClient: s.client})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	conn.SetReadLimit(1 << 20)
-	c := &client{t: s.t, conn: conn, done: make(chan struct{}), topics: map[topic]*held{}, truths: map[market.ExchangeID]*truths{}}
+	c := &client{
+		t: s.t, conn: conn, done: make(chan struct{}), pause: pause, seen: seen,
+		topics: map[topic]*held{}, truths: map[market.ExchangeID]*truths{},
+	}
 	for id := range s.taps {
 		c.truths[id] = newTruths(s.venue(id))
 	}
@@ -142,6 +150,9 @@ func (c *client) subscribe(topics ...topic) {
 func (c *client) read() {
 	defer close(c.done)
 	for {
+		if c.pause != nil {
+			c.pause()
+		}
 		_, text, err := c.conn.Read(context.Background())
 		c.mu.Lock()
 		if err != nil {
@@ -183,6 +194,9 @@ func (c *client) take(text []byte) {
 	if err := h.apply(&m); err != nil {
 		c.fail("%s %s %d: %v: %.300s", m.Exchange, m.Symbol, m.Depth, err, text)
 		return
+	}
+	if c.seen != nil {
+		c.seen(m.topic(), h)
 	}
 	if h.seq == 0 || h.status != "live" {
 		return
