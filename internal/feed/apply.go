@@ -23,17 +23,20 @@ func (s *shard) take(l *link, events []market.StreamEvent, at time.Time, raw []b
 	for _, x := range s.touched {
 		x.record(at, raw)
 	}
-	s.resolve(l)
+	s.resolve()
 }
 
 // resolve gives up what was doubted. It comes last: the events that are being taken belong to the procedure, and are gone
 // once it is called.
-func (s *shard) resolve(l *link) {
+func (s *shard) resolve() {
 	for i := 0; i < len(s.doubts); i++ {
 		d := s.doubts[i]
-		events := l.conn.Distrust(d.seat.book.symbol, d.err)
-		for j := range events {
-			s.event(l, &events[j], s.now)
+		l := d.seat.link
+		if l.over == nil {
+			events := l.conn.Distrust(d.seat.book.symbol, d.err)
+			for j := range events {
+				s.event(l, &events[j], s.now)
+			}
 		}
 		if d.seat.synced() { // the procedure is not of that mind; we are
 			s.lost(d.seat, d.err, market.RemedyResubscribe)

@@ -68,7 +68,7 @@ func (s *shard) compareTo(x *seat, rest *market.OrderBook, asked time.Time, err 
 			x.pending = rest
 			s.compared(x)
 		}
-		s.resolve(x.link)
+		s.resolve()
 		return
 	}
 	if x.changedAt.After(asked.Add(-stillBefore)) || x.changedAt.After(rest.ConfirmedAt.Add(-stillBefore)) {

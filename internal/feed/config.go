@@ -33,7 +33,7 @@ type Config struct {
 	KeepEvery time.Duration // 0: only when a book is lost or released
 
 	MaxDepth      int           // most levels a side of Book, 1,000
-	MaxBooks      int           // most books of one exchange, 400: about 100 MB with their journals
+	MaxBooks      int           // most books of one exchange, 400: about 120 MB with 1,000 levels a side and full journals
 	IdleAfter     time.Duration // 10 min: how long a book is streamed after its last use
 	PopularReads  int           // 3: so many reads within PopularWithin start a stream
 	PopularWithin time.Duration // 60 s

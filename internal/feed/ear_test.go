@@ -115,4 +115,3 @@ func (s *store) of(symbol string) (out []*market.OrderBook) {
 	}
 	return out
 }
-

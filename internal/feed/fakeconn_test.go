@@ -179,7 +179,15 @@ func (c *conn) Distrust(symbol string, why error) []market.StreamEvent {
 	return []market.StreamEvent{{Kind: market.StreamLost, Symbol: symbol, Remedy: market.RemedyResubscribe, Err: why}}
 }
 
-func (c *conn) Tick(time.Time) []market.StreamEvent { return nil }
+func (c *conn) Tick(time.Time) []market.StreamEvent {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if c.w.tickPanics {
+		c.w.tickPanics = false
+		panic("as the test says")
+	}
+	return nil
+}
 
 func (c *conn) Close() {
 	c.w.mu.Lock()
@@ -187,4 +195,3 @@ func (c *conn) Close() {
 	c.end(failure(market.KindCanceled))
 	c.w.conns = slices.DeleteFunc(c.w.conns, func(x *conn) bool { return x == c })
 }
-

@@ -20,23 +20,24 @@ type world struct {
 	// unnumbered leaves sequences out.
 	unnumbered bool
 
-	mu       sync.Mutex
-	seq      map[string]int64
-	frozen   map[string]bool // these symbols say nothing while others go on
-	mute     map[string]bool // a subscription of these is accepted, and nothing comes
-	refusing map[string]error
-	conns    []*conn
-	restErr  error
-	restSeq  map[string]int64 // REST answers with this sequence instead
-	doErr    error            // the guard refuses, with this
-	dialErr  error
-	deadOn   bool // connections are accepted and die at once
-	silent   bool // connections are accepted and say nothing
-	pace     time.Duration
-	slow     time.Duration // that a subscription takes
-	nextREST time.Time
-	resting  map[string]int // questions by REST, by symbol
-	depths   []int
+	mu         sync.Mutex
+	seq        map[string]int64
+	frozen     map[string]bool // these symbols say nothing while others go on
+	mute       map[string]bool // a subscription of these is accepted, and nothing comes
+	refusing   map[string]error
+	conns      []*conn
+	restErr    error
+	restSeq    map[string]int64 // REST answers with this sequence instead
+	doErr      error            // the guard refuses, with this
+	dialErr    error
+	deadOn     bool // connections are accepted and die at once
+	silent     bool // connections are accepted and say nothing
+	tickPanics bool // the next Tick dies
+	pace       time.Duration
+	slow       time.Duration // that a subscription takes
+	nextREST   time.Time
+	resting    map[string]int // questions by REST, by symbol
+	depths     []int
 
 	n tally
 }
@@ -269,4 +270,3 @@ func (w *world) open() int {
 	defer w.mu.Unlock()
 	return len(w.conns)
 }
-

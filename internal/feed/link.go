@@ -117,8 +117,7 @@ func (l *link) subscribed(books []*book, err error) {
 	if err == nil {
 		l.failures = 0
 	} else {
-		l.failures++
-		l.subscribeAt = s.now.Add(max(doubled(bookFirst, bookMost, l.failures), retryAfter(err)))
+		l.wait(err)
 	}
 	for _, b := range books {
 		if x := l.seats[b.symbol]; x != nil {
@@ -189,6 +188,19 @@ func (l *link) serve(ctx context.Context) (err error) {
 			return err
 		}
 	}
+}
+
+// safely lets the procedure of a link do something outside of serve; a panic of it costs as much there.
+func (s *shard) safely(l *link, f func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.venue.logPanic(r, debug.Stack())
+			err := s.venue.refuse(market.KindInternal, errPanicked)
+			l.fail(err)
+			s.loseAll(l, err)
+		}
+	}()
+	f()
 }
 
 // message takes one message. The time that it came is LastFrame, since nothing else is read before the next Read; the time

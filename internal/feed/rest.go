@@ -101,7 +101,7 @@ func (v *venue) answer(ctx context.Context, j *job) {
 		v.metrics.snapshot(j, resultOK)
 		x.snapshot, x.waiting = false, s.now
 		if x.link.over == nil && !x.book.gone {
-			s.take(x.link, x.link.conn.Load(rest), rest.ConfirmedAt, nil)
+			s.safely(x.link, func() { s.take(x.link, x.link.conn.Load(rest), rest.ConfirmedAt, nil) })
 		}
 	}
 }

@@ -184,6 +184,12 @@ func TestFeed_aDecoderThatPanicsCostsItsConnection(t *testing.T) {
 		r.wantState(t, "BTC", feed.StateStale, market.KindInternal)
 		sleep(5 * time.Second)
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
+		w.set(func() { w.tickPanics = true })
+		sleep(5 * time.Second)
+		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
+		if n := w.tally().dials; n != 3 {
+			t.Errorf("%d dials, want one for each panic", n)
+		}
 	})
 }
 

@@ -58,18 +58,22 @@ func (l *link) subscribe(ctx context.Context, books []*book) {
 	l.subscribed(books, err)
 }
 
-func (l *link) unsubscribe(ctx context.Context, subs []market.StreamSub) bool {
+func (l *link) unsubscribe(ctx context.Context, subs []market.StreamSub) {
 	err := l.send(ctx, len(subs), func(ctx context.Context) error { return l.conn.Unsubscribe(ctx, subs) })
-	if err != nil {
-		s := l.shard
-		s.enter()
-		defer s.mu.Unlock()
-		l.leaving = append(l.leaving, subs...)
-		l.failures++
-		l.subscribeAt = s.now.Add(max(doubled(bookFirst, bookMost, l.failures), retryAfter(err)))
-		return false
+	if err == nil {
+		return
 	}
-	return true
+	s := l.shard
+	s.enter()
+	defer s.mu.Unlock()
+	l.leaving = append(l.leaving, subs...)
+	l.wait(err)
+}
+
+// wait puts off the next message after one that could not be sent.
+func (l *link) wait(err error) {
+	l.failures++
+	l.subscribeAt = l.shard.now.Add(max(doubled(bookFirst, bookMost, l.failures), retryAfter(err)))
 }
 
 // again are the seats whose subscription is to be ended and started.
@@ -161,8 +165,7 @@ func (l *link) bestFailed(seats []*seat, err error) {
 	s := l.shard
 	s.enter()
 	defer s.mu.Unlock()
-	l.failures++
-	l.subscribeAt = s.now.Add(max(doubled(bookFirst, bookMost, l.failures), retryAfter(err)))
+	l.wait(err)
 	for _, x := range seats {
 		x.bestOn = false
 	}

@@ -116,7 +116,7 @@ func (s *shard) sweep(n *counts) time.Duration {
 			continue
 		}
 		l.listen()
-		s.take(l, l.conn.Tick(s.now), s.now, nil)
+		s.safely(l, func() { s.take(l, l.conn.Tick(s.now), s.now, nil) })
 		for _, x := range l.seats {
 			s.silent(x)
 		}
@@ -196,7 +196,7 @@ func (s *shard) missing(x *seat) {
 	x.ahead = ahead{}
 	if compared {
 		s.differs(x)
-		s.resolve(x.link)
+		s.resolve()
 		return
 	}
 	s.lost(x, s.venue.refuse(market.KindTimeout, errFrozen), market.RemedyResubscribe)
