@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +77,7 @@ type shown struct {
 	epoch      string
 	seq        uint64 // 0: nothing is held
 	bids, asks map[string]string
-	compared   int // versions that were compared with the exchange's own
+	compared   int // live versions, of which each was compared with the exchange's own
 	snapshots  int
 	changes    []string // of status
 }
@@ -94,7 +95,8 @@ type watcher struct {
 	wrong  int
 }
 
-// watch connects a client and subscribes it. It is closed when the test ends.
+// watch connects a client and subscribes it. It is closed when the test ends. Without exchanges to ask for their books the
+// messages have to follow one another, and no more.
 func (g *gateway) watch(t *testing.T, sim *venues, topics ...topic) *watcher {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -104,9 +106,14 @@ func (g *gateway) watch(t *testing.T, sim *venues, topics ...topic) *watcher {
 		t.Fatal(err)
 	}
 	conn.SetReadLimit(1 << 20)
-	w := &watcher{t: t, conn: conn, truths: newTruths(sim), done: make(chan struct{}), topics: map[topic]*shown{}}
+	w := &watcher{t: t, conn: conn, done: make(chan struct{}), topics: map[topic]*shown{}}
+	deep := 1
 	for _, of := range topics {
 		w.topics[of] = &shown{}
+		deep = max(deep, of.depth)
+	}
+	if sim != nil {
+		w.truths = newTruths(sim, deep)
 	}
 	go w.read()
 	t.Cleanup(func() {
@@ -183,6 +190,9 @@ func (w *watcher) take(text []byte) error {
 		return nil
 	}
 	h.compared++
+	if w.truths == nil {
+		return nil
+	}
 	return w.truths.compare(&m, h.bids, h.asks)
 }
 
@@ -247,8 +257,9 @@ func (w *watcher) compared(n int, within time.Duration) {
 // truths are the books that the simulated exchanges really had. That of each symbol asked for last is kept, since several
 // topics show it.
 type truths struct {
-	sim  *venues
-	last map[string]*truth
+	sim   *venues
+	depth string
+	last  map[string]*truth
 }
 
 type truth struct {
@@ -256,16 +267,16 @@ type truth struct {
 	book  exchangesim.Book
 }
 
-func newTruths(sim *venues) *truths { return &truths{sim: sim, last: map[string]*truth{}} }
-
-// truthDepth is as deep as anything that is compared.
-const truthDepth = "1000"
+// newTruths asks for books as deep as anything that is compared.
+func newTruths(sim *venues, depth int) *truths {
+	return &truths{sim: sim, depth: strconv.Itoa(depth), last: map[string]*truth{}}
+}
 
 // at is the book of an exchange at a sequence, or at a moment where it has none.
 func (x *truths) at(exchange, symbol string, seq *int64, moment string) exchangesim.Book {
-	query := url.Values{"symbol": {symbol}, "depth": {truthDepth}}
+	query := url.Values{"symbol": {symbol}, "depth": {x.depth}}
 	if seq != nil {
-		query.Set("seq", fmt.Sprint(*seq))
+		query.Set("seq", strconv.FormatInt(*seq, 10))
 	} else {
 		query.Set("at", moment)
 	}

@@ -71,7 +71,7 @@ func TestStreams_overTLS_everyBookIsTheExchangesOwn(t *testing.T) {
 	w := g.watch(t, sim, topics...)
 	w.live(20 * time.Second)
 	began := time.Now()
-	rest := newTruths(sim)
+	rest := newTruths(sim, 300)
 	for time.Since(began) < 5*time.Second {
 		for _, id := range ids() {
 			a := g.book(id, pairOf(id), "depth=300")

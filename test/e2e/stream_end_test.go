@@ -1,0 +1,224 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// events are the server-sent events of one connection: the names of all, the data of the last, and how it ended.
+type events struct {
+	names []string
+	last  string
+	err   error // nil: the response is whole
+}
+
+// listen reads server-sent events to their end. The first event is announced on begun.
+func (g *gateway) listen(ctx context.Context, exchange, pair string, begun chan<- struct{}) (e events) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.public+"/v1/stream/orderbook?depth=20&exchange="+exchange+"&symbol="+pair, nil)
+	if err != nil {
+		return events{err: err}
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return events{err: err}
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			if e.names = append(e.names, name); name == "snapshot" {
+				begun <- struct{}{}
+			}
+		}
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			e.last = data
+		}
+	}
+	e.err = lines.Err() // a chunked body that is cut says so
+	return e
+}
+
+// SIGTERM with clients connected: each is told, nothing is cut, and the exit is clean.
+func TestTerminate_withStreams(t *testing.T) {
+	t.Parallel()
+	sim := simulate(t)
+	g := before(t, sim).streaming(sim).warm(sim).serve(t)
+	var clients []*watcher
+	for range 4 {
+		clients = append(clients, g.watch(t, nil)) // one that is subscribed to nothing
+		for _, id := range ids() {
+			w := g.watch(t, nil, topic{"orderbook", id, pairOf(id), 50}, topic{"ticker", id, pairOf(id), 0})
+			w.live(15 * time.Second)
+			clients = append(clients, w)
+		}
+	}
+	ended, begun := make(chan events, len(ids())), make(chan struct{}, 64)
+	for _, id := range ids() {
+		go func() { ended <- g.listen(t.Context(), id, pairOf(id), begun) }()
+	}
+	for range ids() {
+		<-begun
+	}
+	for _, w := range clients {
+		w.compared(2, 10*time.Second)
+	}
+
+	start := time.Now()
+	g.signal(syscall.SIGTERM)
+	code := g.wait(15 * time.Second)
+	spent := time.Since(start)
+	if code != 0 || spent > 5*time.Second { // all of them listen: nothing is to be waited for but the second in which it is not ready
+		t.Errorf("exit %d after %v", code, spent)
+	}
+	t.Logf("%d clients of WebSocket and %d of events: stopped after %v", len(clients), len(ids()), spent.Round(time.Millisecond))
+	for i, w := range clients {
+		select {
+		case <-w.done:
+		case <-time.After(5 * time.Second):
+			t.Fatalf("client %d: not closed", i)
+		}
+		closed, ok := errors.AsType[websocket.CloseError](w.end)
+		if !ok || closed.Code != websocket.StatusGoingAway || closed.Reason != "the gateway is stopping" {
+			t.Errorf("client %d: %v, want 1001 with a reason", i, w.end)
+		}
+	}
+	for range ids() {
+		e := <-ended
+		n := len(e.names)
+		if e.err != nil || n < 3 || e.names[n-1] != "close" || slices.Index(e.names, "close") != n-1 || !strings.Contains(e.last, "the gateway is stopping") {
+			t.Errorf("events ended with %v: %d of them, the last %q", e.err, n, e.last)
+		}
+	}
+	log := g.log.String()
+	if len(lines(log, `"msg":"stopped"`)) != 1 || strings.Contains(log, "cut off") {
+		t.Error("the log does not say that all went well")
+	}
+}
+
+// deafClient is a connection to /v1/stream by hand, whose reader takes nothing until it is asked to.
+type deafClient struct {
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+// deaf connects a client that will not read, with little room for what it does not read.
+func (g *gateway) deaf(t *testing.T) *deafClient {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(g.public, "http://"), 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // it may be closed
+	if err := conn.(*net.TCPConn).SetReadBuffer(16 << 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "GET /v1/stream HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	d := &deafClient{conn: conn, in: bufio.NewReader(conn)}
+	res, err := http.ReadResponse(d.in, nil)
+	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("handshake: %v %v", res, err)
+	}
+	return d
+}
+
+// say sends a short text as a client has to: masked, here with zeros.
+func (d *deafClient) say(text string) error {
+	head := []byte{0x81, 0x80 | 126, 0, 0, 0, 0, 0, 0}
+	binary.BigEndian.PutUint16(head[2:], uint16(len(text)))
+	_, err := d.conn.Write(append(head, text...))
+	return err
+}
+
+// rest reads all frames that are left, and gives the code and the reason of the last.
+func (d *deafClient) rest(within time.Duration) (frames int, closed string, err error) {
+	if err := d.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
+		return 0, "", err
+	}
+	for ; ; frames++ {
+		var head [2]byte
+		if _, err := io.ReadFull(d.in, head[:]); err != nil {
+			return frames, "", fmt.Errorf("after %d frames: %w", frames, err)
+		}
+		size := uint64(head[1]) // of a server, so nothing is masked
+		switch size {
+		case 126:
+			var more [2]byte
+			_, err = io.ReadFull(d.in, more[:])
+			size = uint64(binary.BigEndian.Uint16(more[:]))
+		case 127:
+			var more [8]byte
+			_, err = io.ReadFull(d.in, more[:])
+			size = binary.BigEndian.Uint64(more[:])
+		}
+		if err != nil || size > 1<<20 {
+			return frames, "", fmt.Errorf("frame %d of %d bytes: %w", frames, size, err)
+		}
+		text := make([]byte, size)
+		if _, err := io.ReadFull(d.in, text); err != nil {
+			return frames, "", fmt.Errorf("within frame %d: %w", frames, err)
+		}
+		if head[0] == 0x88 && size >= 2 {
+			return frames, fmt.Sprintf("%d %s", binary.BigEndian.Uint16(text), text[2:]), nil
+		}
+	}
+}
+
+// A client that stops reading is closed within its bound, told why, and keeps nobody waiting.
+func TestStreams_readerThatStops(t *testing.T) {
+	t.Parallel()
+	sim := simulate(t)
+	g := before(t, sim).streaming(sim).warm(sim).serve(t)
+	var heard []topic
+	for _, id := range ids() {
+		heard = append(heard, topic{"orderbook", id, pairOf(id), 20})
+	}
+	w := g.watch(t, sim, heard...)
+	w.live(15 * time.Second)
+	slow := func() string { return g.metric(`gateway_stream_clients_ended_total{end="slow",transport="websocket"}`) }
+	if n := slow(); n != "0" {
+		t.Fatalf("%s clients were too slow before there was one", n)
+	}
+	d := g.deaf(t)
+	start := time.Now()
+	for _, id := range ids() {
+		for _, pair := range []string{"BTC/USDT", "ETH/USDT", "SOL/USDT", "ETH/BTC"} { // 240 KB at once, of which the kernel takes half
+			if err := d.say(topic{"orderbook", id, pair, 400}.request("subscribe")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	eventually(t, 30*time.Second, "the client that does not read is ended", func() bool { return slow() == "1" })
+	took := time.Since(start)
+	t.Logf("ended %v after it stopped reading", took.Round(time.Millisecond))
+	if took < 10*time.Second || took > 20*time.Second {
+		t.Errorf("ended after %v, want 10 s from when there was no more room", took)
+	}
+	frames, closed, err := d.rest(15 * time.Second)
+	if err != nil || closed != "1008 the client reads too slowly" || frames == 0 {
+		t.Errorf("%d frames and %q: %v", frames, closed, err)
+	}
+	w.all(func(of topic, h *shown) bool {
+		// A snapshot more would mean that it fell behind as well.
+		if h.status != "live" || h.snapshots != 1 || h.compared < 20 {
+			t.Errorf("%v beside it: %d versions, %d snapshots, status %v", of, h.compared, h.snapshots, h.changes)
+		}
+		return true
+	})
+}
