@@ -3,6 +3,7 @@ package recorded
 import (
 	"testing"
 
+	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/market"
 )
 
@@ -29,7 +30,7 @@ func (s *binanceStream) playLate(t *testing.T) {
 	r.start()
 	r.through(len(s.tape.lines) / 2)
 	for symbol := range s.notes {
-		if got := r.see(symbol); got.held || got.State != "syncing" {
+		if got := r.see(symbol); got.held || got.State != feed.StateSyncing {
 			t.Errorf("%s without a snapshot is %+v", symbol, got.Freshness)
 		}
 	}
@@ -42,6 +43,33 @@ func (s *binanceStream) playLate(t *testing.T) {
 		}
 		r.wantStates(symbol, "live")
 		r.wantAsked(symbol, 1, 1)
+	}
+}
+
+// straddle plays a stream whose first change holds the id of the snapshot in the midst of its own: also with the snapshot
+// loaded before it comes, which the adapter asks for when a book stays silent.
+func straddle(pair string) func(*testing.T, string) {
+	return func(t *testing.T, path string) {
+		s := loadBinance(t, path, pair)
+		first, before := s.tape.said[0], bookOfBinance(t, []byte(s.rest[s.tape.said[0].symbol]))
+		if first.first > before.sequence || first.sequence <= before.sequence {
+			t.Fatalf("the first change is %d to %d, the snapshot %d", first.first, first.sequence, before.sequence)
+		}
+		session(pair)(t, path)
+		play(t, "a snapshot by REST early", func(t *testing.T) {
+			r := s.rig(t, market.StreamBook)
+			r.start()
+			if got := r.live(first.symbol); got.sequence != market.SequenceOf(before.sequence) {
+				t.Errorf("before any change it stands at %v", got.sequence)
+			}
+			for n := range s.tape.lines {
+				r.through(n + 1)
+				r.wantBook(first.symbol)
+			}
+			s.ends(r)
+			r.wantStates(first.symbol, "live")
+			r.wantAsked(first.symbol, 1, 1)
+		})
 	}
 }
 

@@ -3,9 +3,9 @@ package recorded
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
+	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/market"
 )
 
@@ -61,13 +61,26 @@ func (s *okxStream) disturb(t *testing.T) {
 	})
 }
 
-// subscribed is a rig whose subscription is confirmed.
+// subscribed is a rig whose subscription is confirmed and, in the same moment, served: OKX sends the snapshot right behind.
 func (s *okxStream) subscribed(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, ofOKX(), s.tape)
+	r.venue.silent(true)
 	r.watch(market.StreamBook, "BTC/USDT")
 	r.start()
+	const first = 2 // line 1 is the recorded confirmation
+	r.at(first)
+	r.serve(s.tape.lines[first-1], 1)
 	return r
+}
+
+// serve confirms the latest of so many subscriptions, and sends a snapshot.
+func (r *rig) serve(snapshot string, times int) {
+	r.Helper()
+	asked := r.peer.subscribed(r.T, "books:"+btcUSDT, times)
+	if !r.peer.say(r.T, append(answerOKX(asked), snapshot)...) {
+		r.Fatal("the client hung up")
+	}
 }
 
 // recovers subscribes anew: the exchange sends the book as it is by then.
@@ -75,9 +88,7 @@ func (s *okxStream) recovers(r *rig) {
 	r.Helper()
 	r.peer.subscribed(r.T, "books:"+btcUSDT, 2)
 	r.wantStale(btcUSDT, market.KindMalformed)
-	if !r.peer.say(r.T, snapshotOfOKX(btcUSDT, s.tape.book(btcUSDT, r.line))) {
-		r.Fatal("the client hung up")
-	}
+	r.serve(snapshotOfOKX(btcUSDT, s.tape.book(btcUSDT, r.line)), 2)
 	r.wantBook(btcUSDT)
 	s.playThrough(r)
 	r.wantStates(btcUSDT, "live", "stale malformed", "live")
@@ -94,30 +105,37 @@ const okxRESTLine = 12
 // it: none yet, some that the book holds, and some that it does not hold.
 func (s *okxStream) playJoins(t *testing.T) {
 	t.Helper()
-	const path = "okx/derived_rest_books_btc-usdt_sz400.json"
-	for name, f := range map[string]struct{ from, to int }{ // lines that come before the book does
-		"by REST before any update":           {okxRESTLine + 1, okxRESTLine},
-		"by REST after old updates":           {okxRESTLine - 3, okxRESTLine},
-		"by REST after old and newer updates": {okxRESTLine - 3, okxRESTLine + 8},
-		"by REST over keep-alive and reset":   {okxRESTLine - 3, okxReset + 8},
+	recorded := string(read(t, "okx", "derived_rest_books_btc-usdt_sz400.json"))
+	early := restOfOKX(s.tape.book(btcUSDT, okxReset-1))
+	for name, f := range map[string]struct {
+		rest     string
+		of       int // the line that it is the book after
+		from, to int // lines that come before it does
+	}{
+		"by REST before any update":           {recorded, okxRESTLine, okxRESTLine + 1, okxRESTLine},
+		"by REST after old updates":           {recorded, okxRESTLine, okxRESTLine - 3, okxRESTLine},
+		"by REST after old and newer updates": {recorded, okxRESTLine, okxRESTLine - 3, okxRESTLine + 8},
+		"by REST over keep-alive and reset":   {recorded, okxRESTLine, okxRESTLine - 3, okxReset + 8},
+		"by REST right before the reset":      {early, okxReset - 1, okxReset - 3, okxReset - 1},
 	} {
 		play(t, name, func(t *testing.T) {
-			rest := string(read(t, strings.Split(path, "/")...))
-			r := s.subscribed(t)
-			r.venue.answers(func(string) string { return rest })
+			r := newRig(t, ofOKX(), s.tape)
+			r.watch(market.StreamBook, "BTC/USDT")
+			r.start()
+			r.venue.answers(func(string) string { return f.rest })
 			r.venue.hold()
 			r.at(f.from - 1)
 			r.through(f.to)
 			await(t, "the question by REST", func() bool { return r.venue.askedFor(btcUSDT) == 1 })
-			if got := r.see(btcUSDT); got.held || got.State != "syncing" {
+			if got := r.see(btcUSDT); got.held || got.State != feed.StateSyncing {
 				t.Errorf("without a book it is %+v", got.Freshness)
 			}
 			r.venue.release()
 			got := r.live(btcUSDT)
-			if f.to == okxRESTLine {
-				s.checkREST(t, []byte(rest), got)
+			if f.to == f.of {
+				checkREST(t, []byte(f.rest), got)
 			}
-			s.notes[max(f.to, okxRESTLine)].check(t, r.wantBook(btcUSDT))
+			s.notes[max(f.to, f.of)].check(t, r.wantBook(btcUSDT))
 			s.playThrough(r)
 			r.wantStates(btcUSDT, "live")
 			r.wantAsked(btcUSDT, 1, 1)
@@ -126,7 +144,7 @@ func (s *okxStream) playJoins(t *testing.T) {
 }
 
 // checkREST compares the book with the recorded answer itself.
-func (s *okxStream) checkREST(t *testing.T, text []byte, got shown) {
+func checkREST(t *testing.T, text []byte, got shown) {
 	t.Helper()
 	var w struct {
 		Data []struct {

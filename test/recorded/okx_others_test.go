@@ -107,7 +107,7 @@ func playOKXControl(t *testing.T, path string) {
 		t.Fatalf("%d lines", len(recorded))
 	}
 	r := newRig(t, ofOKX(), newTape(t, ofOKX(), []string{snapshotOfOKX(symbol, own)}, nil, true))
-	r.venue.mute = true
+	r.venue.silent(true)
 	r.watch(market.StreamBook, "BTC/USD")
 	r.start()
 	if !r.peer.say(t, recorded[:confirmations]...) {
@@ -115,9 +115,7 @@ func playOKXControl(t *testing.T, path string) {
 	}
 	r.through(1)
 	epoch := r.wantBook(symbol).epoch
-	r.venue.mu.Lock()
-	r.venue.mute = false
-	r.venue.mu.Unlock()
+	r.venue.silent(false)
 	for i, line := range recorded[confirmations:] {
 		if !r.peer.say(t, line) {
 			t.Fatalf("the client hung up at line %d", confirmations+i+1)

@@ -12,7 +12,7 @@ func played() map[string]func(t *testing.T, path string) {
 	return map[string]func(*testing.T, string){
 		"binance/ws/binance_2021-10-12_nkn_blz_rune.jsonl":          session("NKN/USDT", "BLZ/ETH", "RUNE/EUR"),
 		"binance/ws/binanceus_2021-10-12_comp_omg.jsonl":            session("COMP/USDT", "OMG/BUSD"),
-		"binance/ws/derived_nknusdt_1000ms_straddle.jsonl":          session("NKN/USDT"),
+		"binance/ws/derived_nknusdt_1000ms_straddle.jsonl":          straddle("NKN/USDT"),
 		"binance/ws/trxusdt_2025-03-04_depth100ms_usec_part1.jsonl": session("TRX/USDT"),
 		"okx/ws_btc-usdt_2022-05.jsonl":                             playOKX2022,
 		"okx/derived_ws_books_btc-usdt_2026wire.jsonl":              playOKX2026,

@@ -135,6 +135,13 @@ func (v *venue) answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, rest(symbol)) // who asked may have gone
 }
 
+// silent leaves subscriptions unanswered, or no longer.
+func (v *venue) silent(mute bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.mute = mute
+}
+
 // hold keeps answers by REST back until release.
 func (v *venue) hold() {
 	v.mu.Lock()
