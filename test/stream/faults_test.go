@@ -112,11 +112,15 @@ func TestFaults(t *testing.T) {
 
 // run brings about one fault under the eyes of a client.
 func (c faultCase) run(t *testing.T) outcome {
+	every := step
+	if c.late {
+		every = 4 * step // it takes long
+	}
 	s := newStage(t, setting{only: []market.ExchangeID{c.id}, sim: exchangesim.Config{Instruments: map[string][]exchangesim.Instrument{
 		string(c.id): {
-			instrument(c.id, met, 450, step), // more than the widest window has
-			instrument(c.id, neighbour, 40, step),
-			instrument(c.id, late, 40, step),
+			instrument(c.id, met, 450, every), // more than the widest window has
+			instrument(c.id, neighbour, 40, every),
+			instrument(c.id, late, 40, every),
 		},
 	}}})
 	cl := s.connect()
