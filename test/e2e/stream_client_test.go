@@ -77,7 +77,8 @@ type shown struct {
 	epoch      string
 	seq        uint64 // 0: nothing is held
 	bids, asks map[string]string
-	compared   int // live versions, of which each was compared with the exchange's own
+	last       message // of those with levels
+	compared   int     // live versions, of which each was compared with the exchange's own
 	snapshots  int
 	changes    []string // of status
 }
@@ -179,7 +180,7 @@ func (w *watcher) take(text []byte) error {
 	default:
 		return fmt.Errorf("an unknown type")
 	}
-	h.epoch, h.seq = m.Epoch, m.Seq
+	h.epoch, h.seq, h.last = m.Epoch, m.Seq, m
 	if m.Channel == "ticker" {
 		m.Bids, m.Asks = oneLevel(m.Bid, m.BidVolume), oneLevel(m.Ask, m.AskVolume)
 		h.bids, h.asks = map[string]string{}, map[string]string{}
