@@ -109,6 +109,35 @@ func TestTerminate_withStreams(t *testing.T) {
 	}
 }
 
+// SIGTERM with a client that does not read: whoever does is told at once, the exit is within the bound, and it is clean.
+func TestTerminate_withAStreamThatIsNotRead(t *testing.T) {
+	t.Parallel()
+	sim := simulate(t)
+	g := before(t, sim).streaming(sim).warm(sim).serve(t)
+	w := g.watch(t, nil, topic{"orderbook", "okx", "BTC/USDT", 20})
+	w.live(15 * time.Second)
+	g.deaf(t).fill(t)
+	time.Sleep(3 * time.Second) // there is no more room for it
+
+	start := time.Now()
+	g.signal(syscall.SIGTERM)
+	select {
+	case <-w.done:
+	case <-time.After(5 * time.Second):
+		t.Fatal("the client that reads is not closed")
+	}
+	told := time.Since(start)
+	code := g.wait(15 * time.Second)
+	spent := time.Since(start)
+	t.Logf("the client that reads was told after %v, all stopped after %v", told.Round(time.Millisecond), spent.Round(time.Millisecond))
+	if closed, ok := errors.AsType[websocket.CloseError](w.end); !ok || closed.Code != websocket.StatusGoingAway || told > 3*time.Second {
+		t.Errorf("the client that reads: %v after %v", w.end, told)
+	}
+	if code != 0 || spent > 10*time.Second {
+		t.Errorf("exit %d after %v, want 0 within 10 s", code, spent)
+	}
+}
+
 // deafClient is a connection to /v1/stream by hand, whose reader takes nothing until it is asked to.
 type deafClient struct {
 	conn net.Conn
@@ -144,6 +173,18 @@ func (d *deafClient) say(text string) error {
 	binary.BigEndian.PutUint16(head[2:], uint16(len(text)))
 	_, err := d.conn.Write(append(head, text...))
 	return err
+}
+
+// fill subscribes to more than the kernel holds for anybody: 240 KB at once, of which it takes half.
+func (d *deafClient) fill(t *testing.T) {
+	t.Helper()
+	for _, id := range ids() {
+		for _, pair := range []string{"BTC/USDT", "ETH/USDT", "SOL/USDT", "ETH/BTC"} {
+			if err := d.say(topic{"orderbook", id, pair, 400}.request("subscribe")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // rest reads all frames that are left, and gives the code and the reason of the last.
@@ -197,13 +238,7 @@ func TestStreams_readerThatStops(t *testing.T) {
 	}
 	d := g.deaf(t)
 	start := time.Now()
-	for _, id := range ids() {
-		for _, pair := range []string{"BTC/USDT", "ETH/USDT", "SOL/USDT", "ETH/BTC"} { // 240 KB at once, of which the kernel takes half
-			if err := d.say(topic{"orderbook", id, pair, 400}.request("subscribe")); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	d.fill(t)
 	eventually(t, 30*time.Second, "the client that does not read is ended", func() bool { return slow() == "1" })
 	took := time.Since(start)
 	t.Logf("ended %v after it stopped reading", took.Round(time.Millisecond))
