@@ -336,6 +336,48 @@ func TestStreamEvents_wrongParameters(t *testing.T) {
 	}
 }
 
+// Events pass everything that stands before a handler, and end with a last word.
+func TestStreamEvents_fromBeginToEnd(t *testing.T) {
+	r := newStreamRig(t, nil)
+	leaves := r.open(t, eventsURL+"&depth=5")
+	res := r.open(t, eventsURL, "Last-Event-ID", strings.Repeat("x", 1000), "X-Request-Id", "abc-123")
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("X-Request-Id") == "" {
+		t.Fatalf("%s %v", res.Status, res.Header)
+	}
+	in := bufio.NewScanner(res.Body)
+	lines := func(n int) (out []string) {
+		for range n {
+			if !in.Scan() {
+				t.Fatalf("ended: %v after %q", in.Err(), out)
+			}
+			out = append(out, in.Text())
+		}
+		return out
+	}
+	first := lines(5)
+	if first[0] != "retry: 1000" || first[2] != "event: status" || !strings.Contains(first[3], `"status":"syncing"`) || first[4] != "" {
+		t.Errorf("%q", first)
+	}
+	_ = leaves.Body.Close()
+	for end := time.Now().Add(10 * time.Second); metric(t, r.registry, "gateway_stream_clients", "transport", "sse") != 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a client that left is still there")
+		}
+	}
+	if err := r.server.CloseStreams(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if last := lines(3); last[0] != "event: close" || last[1] != `data: {"type":"close","reason":"the gateway is stopping"}` || last[2] != "" {
+		t.Errorf("%q", last)
+	}
+	if in.Scan() || in.Err() != nil {
+		t.Errorf("after the last event: %q, %v", in.Text(), in.Err())
+	}
+	if got := strings.Join(r.feed.watched, ", "); got != "okx BTC/USDT, okx BTC/USDT" || r.feed.released != 2 {
+		t.Errorf("watched %s, released %d", got, r.feed.released)
+	}
+}
+
 // pipes is a listener without sockets, whose time is that of a bubble.
 type pipes struct {
 	conns chan net.Conn

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"exchange-gateway/internal/api/stream"
 )
@@ -217,16 +219,13 @@ func TestStreams_afterClose(t *testing.T) {
 	if err := r.streams.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/events?depth=5"} {
-		res, err := http.Get("http://" + r.addr + path)
-		if err != nil {
-			t.Fatal(err)
+	for _, path := range []string{"/events?depth=5", "/v1/stream"} {
+		_, res, err := websocket.Dial(t.Context(), "http://"+r.addr+path, nil)
+		if err == nil || res == nil {
+			t.Fatalf("%s: %v", path, err)
 		}
-		text := make([]byte, 100)
-		n, _ := res.Body.Read(text)
-		res.Body.Close()
-		if got := strings.TrimSpace(string(text[:n])); got != stream.ErrStopping.Error() {
-			t.Errorf("%s: %q", path, got)
+		if text, _ := io.ReadAll(res.Body); strings.TrimSpace(string(text)) != stream.ErrStopping.Error() {
+			t.Errorf("%s: %q", path, text)
 		}
 	}
 }
