@@ -80,6 +80,14 @@ func rows() []row {
 			faultCase: faultCase{name: "crossed", alone: true, books: true}, symbol: true, faults: faults{{Kind: exchangesim.FaultCrossed, Class: class, Count: 1}},
 			stale: each(time.Millisecond), live: each(5 * s), snapshots: once,
 		},
+		{ // all of it: a book that is lost often is waited for longer each time
+			faultCase: faultCase{name: "lossy", lasts: 120 * s, flaps: true},
+			faults: faults{
+				{Kind: exchangesim.FaultGap, Percent: 10, Seed: 1, For: 120 * s}, {Kind: exchangesim.FaultReorder, Percent: 10, Seed: 2, For: 120 * s},
+				{Kind: exchangesim.FaultDuplicate, Percent: 10, Seed: 3, For: 120 * s}, {Kind: exchangesim.FaultMalformed, Percent: 5, Seed: 4, For: 120 * s},
+			},
+			stale: each(120 * s), live: each(65 * s), connects: by[int]{"okx": 5, "coinbase": 20}, snapshots: by[int]{"binance": 30, "okx": 6},
+		},
 
 		// Silence.
 		{
@@ -103,6 +111,12 @@ func rows() []row {
 		{ // announced by Binance and OKX, not by Coinbase
 			faultCase: faultCase{name: "cut", lasts: 90 * s, heals: true}, faults: faults{{Kind: exchangesim.FaultCut, For: 90 * s}},
 			stale: by[time.Duration]{"coinbase": time.Millisecond}, live: each(5 * s), connects: each(1), snapshots: by[int]{"binance": 2},
+		},
+		{ // before the connection that takes its place has its books: a snapshot of Binance's waits for a change
+			faultCase: faultCase{name: "cut at once", lasts: 10 * s, heals: true},
+			faults:    faults{{Kind: exchangesim.FaultCut, Latency: time.Millisecond, For: 10 * s}},
+			stale:     by[time.Duration]{"binance": 10 * time.Millisecond}, live: by[time.Duration]{"binance": 5 * s},
+			connects: each(2), snapshots: by[int]{"binance": 4},
 		},
 
 		// Subscriptions.
