@@ -63,7 +63,7 @@ var rules = map[string]rule{
 var free = map[string]rule{
 	"cmd/exchangesim": {ours: []string{"internal/exchangesim"}, outside: []string{kong, syncx}},
 	"cmd":             {ours: []string{"internal", "cmd/gateway"}, outside: []string{redis, prometheus, yaml, kong, syncx}},
-	"test":            {ours: []string{"internal", "cmd", "test"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal}},
+	"test":            {ours: []string{"internal", "cmd", "test"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal, gobwas, websocket}},
 }
 
 func TestImportsPointDown(t *testing.T) {
