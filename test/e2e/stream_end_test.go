@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -167,11 +168,9 @@ func (g *gateway) deaf(t *testing.T) *deafClient {
 	return d
 }
 
-// say sends a short text as a client has to: masked, here with zeros.
+// say sends a text of less than 126 bytes as a client has to: masked, here with zeros.
 func (d *deafClient) say(text string) error {
-	head := []byte{0x81, 0x80 | 126, 0, 0, 0, 0, 0, 0}
-	binary.BigEndian.PutUint16(head[2:], uint16(len(text)))
-	_, err := d.conn.Write(append(head, text...))
+	_, err := d.conn.Write(append([]byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...))
 	return err
 }
 
@@ -187,7 +186,7 @@ func (d *deafClient) fill(t *testing.T) {
 	}
 }
 
-// rest reads all frames that are left, and gives the code and the reason of the last.
+// rest reads all messages that are left, and gives the code and the reason of the close frame behind them.
 func (d *deafClient) rest(within time.Duration) (frames int, closed string, err error) {
 	if err := d.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return 0, "", err
@@ -217,6 +216,9 @@ func (d *deafClient) rest(within time.Duration) (frames int, closed string, err 
 		}
 		if head[0] == 0x88 && size >= 2 {
 			return frames, fmt.Sprintf("%d %s", binary.BigEndian.Uint16(text), text[2:]), nil
+		}
+		if head[0] != 0x81 || !json.Valid(text) {
+			return frames, "", fmt.Errorf("frame %d is no message: %x %.100q", frames, head, text)
 		}
 	}
 }
