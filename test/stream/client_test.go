@@ -80,10 +80,11 @@ type change struct {
 	status, reason string
 }
 
-// client is one WebSocket client that checks every message that it gets.
+// client is one client, of the WebSocket or of events, that checks every message that it gets.
 type client struct {
 	t      testing.TB
-	conn   *websocket.Conn
+	conn   *websocket.Conn // nil for one of events
+	hangUp func()
 	truths map[market.ExchangeID]*truths
 	done   chan struct{}
 	pause  func()             // before each read; nil does not
@@ -108,21 +109,26 @@ func (s *stage) connectAs(pause func(), seen func(topic, *held)) *client {
 		s.t.Fatal(err)
 	}
 	conn.SetReadLimit(1 << 20)
+	c := s.newClient(func() { _ = conn.CloseNow() }) // the gateway has to bear it
+	c.conn, c.pause, c.seen = conn, pause, seen
+	go c.read()
+	return c
+}
+
+func (s *stage) newClient(hangUp func()) *client {
 	c := &client{
-		t: s.t, conn: conn, done: make(chan struct{}), pause: pause, seen: seen,
-		topics: map[topic]*held{}, truths: map[market.ExchangeID]*truths{},
+		t: s.t, hangUp: hangUp, done: make(chan struct{}), topics: map[topic]*held{}, truths: map[market.ExchangeID]*truths{},
 	}
 	for id := range s.taps {
 		c.truths[id] = newTruths(s.venue(id))
 	}
-	go c.read()
 	s.t.Cleanup(c.close)
 	return c
 }
 
 // close hangs up and waits until nothing is read any more.
 func (c *client) close() {
-	_ = c.conn.CloseNow() // the gateway has to bear it
+	c.hangUp()
 	<-c.done
 }
 

@@ -131,6 +131,7 @@ func (c faultCase) run(t *testing.T) outcome {
 	if !c.books {
 		cl.subscribe(topic{"ticker", c.id, met, 0})
 	}
+	ev := s.listen(topic{"orderbook", c.id, met, 100})
 	c.settle(t, cl, time.Now().Add(30*time.Second))
 	o := outcome{faultCase: c}
 	callers, leave := s.callers(&o)
@@ -151,7 +152,13 @@ func (c faultCase) run(t *testing.T) outcome {
 	callers.Wait()
 	o.asked = s.taps[c.id].since(began)
 	c.judge(t, cl, &o, began)
+	for at, n := range ev.comparisons() {
+		if o.comparisons += n; n < 5 || !ev.live() {
+			t.Errorf("events of %+v: %d comparisons, %s", at, n, ev.status(at))
+		}
+	}
 	cl.close()
+	ev.close()
 	s.stop()
 	return o
 }
