@@ -82,6 +82,10 @@ func eightRows(p *pair, side []level) [][2]string {
 	return out
 }
 
+// binanceMakeUp is how many levels are looked at, at most, for one message that makes up for a stretch: 1,200 steps of the deepest books,
+// two minutes. What is older is missing, and the numbers say so.
+const binanceMakeUp = 6_000_000
+
 // depth sends the changes of the whole book since the step sent last; what did not change is not sent.
 func (bs *binanceStream) depth(name string, p *pair, from, to int64) bool {
 	if p.tape != nil {
@@ -90,7 +94,8 @@ func (bs *binanceStream) depth(name string, p *pair, from, to int64) bool {
 		}
 		return true
 	}
-	d := bs.s.change(p, from, to, p.Levels)
+	from = max(from, to-binanceMakeUp/int64(max(p.Levels, 1)))
+	d := bs.s.changeThrough(p, from, to, p.Levels)
 	if len(d.bids)+len(d.asks) == 0 {
 		return false
 	}

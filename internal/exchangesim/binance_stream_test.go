@@ -140,6 +140,52 @@ func TestBinanceStream_book(t *testing.T) {
 }
 
 // TestBinanceStream_quote compares best bid and ask with the book of the same sequence.
+// TestBinanceStream_straddle: a REST book from the middle of what one message makes up for ends as the exchange's, whatever there was at
+// that moment alone.
+func TestBinanceStream_straddle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSim(t, exchangesim.Config{Instruments: map[string][]exchangesim.Instrument{"binance": {{
+			Symbol: "AAAUSDT", Base: "AAA", Quote: "USDT", Tick: "0.01", Lot: "0.001", Price: "6400", Size: "4", Levels: 20, Every: time.Second,
+		}, {
+			Symbol: "BBBUSDT", Base: "BBB", Quote: "USDT", Tick: "0.01", Lot: "0.001", Price: "6400", Size: "4", Levels: 5000,
+		}}}})
+		v := sim.Venue("binance")
+		c := dialStream(t, v.Transport(), binanceWS+"/stream?streams=aaausdt@depth@100ms")
+		c.want("depthUpdate", 2*time.Second)
+		inject(t, v, exchangesim.Fault{Kind: exchangesim.FaultFreeze, For: time.Minute})
+		var books []exchangesim.Book
+		for range 50 {
+			time.Sleep(time.Second)
+			b, err := v.Book("AAAUSDT", time.Now(), 5000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			books = append(books, b)
+		}
+		e := parse[depthEvent](t, c.want("depthUpdate", 20*time.Second))
+		want := truthBySeq(t, v, "AAAUSDT", e.Data.Last)
+		for _, b := range books {
+			if b.Seq+1 < e.Data.First || b.Seq >= e.Data.Last {
+				t.Fatalf("%d is not within %d..%d", b.Seq, e.Data.First, e.Data.Last)
+			}
+			got := ledgerOf(b)
+			got.apply(e)
+			if !got.equal(want) {
+				t.Errorf("the book of %d ends as another", b.Seq)
+			}
+		}
+
+		deep := dialStream(t, v.Transport(), binanceWS+"/stream?streams=bbbusdt@depth@100ms")
+		deep.want("depthUpdate", 2*time.Second)
+		last := parse[depthEvent](t, deep.want("depthUpdate", time.Second)).Data.Last
+		inject(t, v, exchangesim.Fault{Kind: exchangesim.FaultFreeze, For: 3 * time.Minute})
+		time.Sleep(3 * time.Minute)
+		if first := parse[depthEvent](t, deep.want("depthUpdate", time.Second)).Data.First; first <= last+1 {
+			t.Errorf("%d follows %d, though more was missed than is made up for", first, last)
+		}
+	})
+}
+
 func TestBinanceStream_quote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := newSim(t, exchangesim.Config{Seed: 3})

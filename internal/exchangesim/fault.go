@@ -47,7 +47,8 @@ const (
 
 // Faults of streams. They never meet a request. Those of the whole connection (silent, freeze, half_open, storm, cut) last until they
 // end; Count and Percent say how many connections they meet. The others meet single messages with market data, or subscriptions.
-// Nothing is lost by silent and freeze: what changed meanwhile is sent in one message afterwards.
+// Nothing is lost by silent and freeze: what changed meanwhile is sent in one message afterwards. Of a deep Binance book that
+// is at most two minutes, with a gap before.
 //
 // FaultCrossed also spoils updates of streams unless its Class says otherwise. A REST snapshot that is older than the stream is
 // FaultOlder with Class market_data.

@@ -1,6 +1,10 @@
 package exchangesim
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // noStep is the step of a feed that has sent nothing yet.
 const noStep = -1
@@ -113,25 +117,73 @@ func (s *stream) change(p *pair, from, to int64, depth int) change {
 	return d
 }
 
-// sideChange merges two sides, best first; dir is -1 for bids. What changed comes from best outwards.
+// sideChange is what differs between two sides, best first; dir is -1 for bids.
 func sideChange(old, cur []level, dir int64) []level {
 	var out []level
+	eachChange(old, cur, dir, func(l level) { out = append(out, l) })
+	return out
+}
+
+// eachChange merges two sides, best first, and tells what changed from best outwards.
+func eachChange(old, cur []level, dir int64, tell func(level)) {
 	for len(old) > 0 || len(cur) > 0 {
 		switch {
 		case len(cur) == 0 || len(old) > 0 && (old[0].price-cur[0].price)*dir < 0:
-			out = append(out, level{price: old[0].price})
+			tell(level{price: old[0].price})
 			old = old[1:]
 		case len(old) == 0 || old[0].price != cur[0].price:
-			out = append(out, cur[0])
+			tell(cur[0])
 			cur = cur[1:]
 		default:
 			if old[0] != cur[0] {
-				out = append(out, cur[0])
+				tell(cur[0])
 			}
 			old, cur = old[1:], cur[1:]
 		}
 	}
-	return out
+}
+
+// changeThrough is change with what was otherwise in between, too, as an exchange's change of a stretch of time has it: whoever begins
+// with a REST book of a step within the stretch ends with the same book.
+func (s *stream) changeThrough(p *pair, from, to int64, depth int) change {
+	d := s.change(p, from, to, depth)
+	if to-from < 2 {
+		return d
+	}
+	last, bids, asks := p.shared(to, depth), newUnion(d.bids), newUnion(d.asks)
+	for step := from + 1; step < to; step++ {
+		b := p.book(step, depth)
+		eachChange(b.bids, last.bids, -1, bids.add)
+		eachChange(b.asks, last.asks, 1, asks.add)
+	}
+	return change{bids: bids.sorted(-1), asks: asks.sorted(1)}
+}
+
+// union is several changes of a side put together: what was told of a price first stays.
+type union struct {
+	levels []level
+	told   map[int64]struct{}
+}
+
+func newUnion(first []level) *union {
+	u := &union{told: map[int64]struct{}{}}
+	for _, l := range first {
+		u.add(l)
+	}
+	return u
+}
+
+func (u *union) add(l level) {
+	if _, ok := u.told[l.price]; !ok {
+		u.told[l.price] = struct{}{}
+		u.levels = append(u.levels, l)
+	}
+}
+
+// sorted gives the levels best first.
+func (u *union) sorted(dir int64) []level {
+	slices.SortFunc(u.levels, func(a, b level) int { return cmp.Compare(a.price*dir, b.price*dir) })
+	return u.levels
 }
 
 // cheapDepth is up to which depth a book is computed anew: keeping it would drive out a deep one.
