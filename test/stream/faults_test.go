@@ -57,7 +57,9 @@ func (c *faultCase) inject(s *stage) {
 	}
 }
 
-// outcome is a row of the table.
+// outcome is a row of the table. Stale is counted from the message that was met, or the beginning of what lasts: a message
+// that is missing shows with the next, one step later. Live is counted from the end of what lasts; where that is over at
+// once, or the gateway need not wait for it, from the moment of being stale.
 type outcome struct {
 	faultCase
 	staleAfter, liveAfter time.Duration
