@@ -37,7 +37,7 @@ func measureLayer(ctx context.Context, dir string, t *table) error {
 	if err != nil {
 		return err
 	}
-	t.most("10,000 circuits: memory of one", f["B/circuit"], bytes, 1024)
+	t.most("10,000 circuits: memory of one", f["B/circuit"], inBytes, 1024)
 	t.exactly("10,000 circuits: goroutines", f["goroutines"], 0)
 	return nil
 }

@@ -69,6 +69,7 @@ func parts() []part {
 		{"changes", measureDiffs},
 		{"serving", measureServing},
 		{"redis", measureRedis},
+		{"push", measurePush},
 	}
 }
 

@@ -29,7 +29,8 @@ func startPeer(ctx context.Context, args ...string) (*process, error) {
 	return start(ctx, announced, self, args...)
 }
 
-// servePeer is a server that the gateway is compared with: `bare FILE` or `proxy URL`. It serves until it is killed.
+// servePeer is a server that the gateway is compared with, `bare FILE` or `proxy URL`, or its clients, `crowd ADDR`. It
+// serves until it is killed.
 func servePeer(ctx context.Context, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: go run ./test/bench [part...]")
@@ -48,6 +49,12 @@ func servePeer(ctx context.Context, args []string) error {
 			return err
 		}
 		h = httputil.NewSingleHostReverseProxy(to)
+	case "crowd":
+		c, err := newCrowd(args[1])
+		if err != nil {
+			return err
+		}
+		h = c
 	default:
 		return fmt.Errorf("there is no peer %q", args[0])
 	}

@@ -107,3 +107,16 @@ func (p *process) cpu() (time.Duration, error) {
 	}
 	return sum, nil
 }
+
+// rss is the memory that the process has in use, in bytes.
+func (p *process) rss() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	var all, resident int
+	if _, err := fmt.Sscan(string(text), &all, &resident); err != nil {
+		return 0, fmt.Errorf("memory of process %d: %w", p.cmd.Process.Pid, err)
+	}
+	return float64(resident * os.Getpagesize()), nil
+}

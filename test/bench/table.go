@@ -50,6 +50,11 @@ func (t *table) shown(name string, p paired, show func(float64) string) {
 	})
 }
 
+// seen adds a row without a peer that has no goal but to be seen.
+func (t *table) seen(name string, measured float64, show func(float64) string) {
+	t.rows = append(t.rows, row{name: name, measured: show(measured), goal: "shown", ok: true})
+}
+
 func (t *table) missed() bool { return slices.ContainsFunc(t.rows, func(r row) bool { return !r.ok }) }
 
 func (t *table) print(w io.Writer) {
@@ -112,5 +117,8 @@ func millis(v float64) string {
 	return strconv.FormatFloat(v/float64(time.Millisecond), 'f', 1, 64) + " ms"
 }
 func allocs(v float64) string    { return count(v) + " allocs" }
-func bytes(v float64) string     { return count(v) + " B" }
+func inBytes(v float64) string   { return count(v) + " B" }
 func perSecond(v float64) string { return count(v) + " req/s" }
+
+func mebibytes(v float64) string { return strconv.FormatFloat(v/(1<<20), 'f', 1, 64) + " MiB" }
+func kibibytes(v float64) string { return strconv.FormatFloat(v/(1<<10), 'f', 1, 64) + " KiB" }

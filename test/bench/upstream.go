@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"exchange-gateway/internal/market"
 )
 
 // upstream is an exchange that answers Binance's requests from memory, as fast as net/http can.
@@ -21,6 +19,7 @@ type upstream struct {
 	listings  []byte
 	books     map[string][]byte // by limit: all of the answer behind its sequence
 	sequence  atomic.Int64
+	streams   *streams // nil: the books do not change
 	broken    atomic.Bool
 	delay     atomic.Int64 // of a book, in nanoseconds
 	mu        sync.Mutex
@@ -35,10 +34,18 @@ const coins = 4000
 func coin(i int) string { return fmt.Sprintf("C%04d", i) }
 
 func startUpstream(ctx context.Context) (*upstream, error) {
-	u := &upstream{
-		listings: exchangeInfo(), books: map[string][]byte{"100": depthBody(100), "1000": depthBody(1000)},
-		asked: map[string]int{}, serveDone: make(chan error, 1),
-	}
+	return serveUpstream(ctx, &upstream{listings: exchangeInfo(0)})
+}
+
+// startStreaming starts an exchange whose books change. It states a limit that no measurement reaches: a gateway that starts
+// with hundreds of streamed pairs would else wait minutes for its share, which is not what is measured.
+func startStreaming(ctx context.Context) (*upstream, error) {
+	return serveUpstream(ctx, &upstream{listings: exchangeInfo(1_000_000), streams: newStreams()})
+}
+
+func serveUpstream(ctx context.Context, u *upstream) (*upstream, error) {
+	u.books = map[string][]byte{"100": depthBody(100), "1000": depthBody(1000)}
+	u.asked, u.serveDone = map[string]int{}, make(chan error, 1)
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,6 +59,9 @@ func startUpstream(ctx context.Context) (*upstream, error) {
 
 func (u *upstream) stop() {
 	_ = u.server.Close() // nothing is in flight that anybody waits for
+	if u.streams != nil {
+		u.streams.close()
+	}
 	<-u.serveDone
 }
 
@@ -73,6 +83,8 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(u.listings)
 	case r.URL.Path == "/api/v3/time":
 		_, _ = fmt.Fprintf(w, `{"serverTime":%d}`, time.Now().UnixMilli())
+	case r.URL.Path == "/stream" && u.streams != nil:
+		u.streams.serve(w, r)
 	case r.URL.Path != "/api/v3/depth" || u.broken.Load():
 		h.Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -93,6 +105,10 @@ func (u *upstream) depth(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if n, err := strconv.Atoi(q.Get("limit")); err == nil && u.streams != nil && n <= 1000 {
+		_, _ = w.Write(u.streams.snapshot(q.Get("symbol"), n))
+		return
+	}
 	rest, ok := u.books[q.Get("limit")]
 	if !ok {
 		w.WriteHeader(http.StatusBadRequest)
@@ -105,27 +121,20 @@ func (u *upstream) depth(w http.ResponseWriter, r *http.Request) {
 
 // depthBody is a book of n levels a side in Binance's form, with eight decimals, behind its sequence.
 func depthBody(n int) []byte {
-	var b strings.Builder
-	side := func(price, step int64) {
-		for i := range n {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			fmt.Fprintf(&b, `["%s","%s"]`, market.NewNumber((price+int64(i)*step)*1_000_000, -8), market.NewNumber(int64(58_849_577+7919*i), -8))
-		}
-	}
-	b.WriteString(`,"bids":[`)
-	side(64_073_00, -1)
-	b.WriteString(`],"asks":[`)
-	side(64_073_10, 1)
-	b.WriteString(`]}`)
-	return []byte(b.String())
+	still := func(int) int64 { return 0 }
+	text := appendSide([]byte(`,"bids":[`), n, bestBid, -1, still)
+	text = appendSide(append(text, `],"asks":[`...), n, bestAsk, 1, still)
+	return append(text, `]}`...)
 }
 
-// exchangeInfo lists the pairs.
-func exchangeInfo() []byte {
+// exchangeInfo lists the pairs, and states the limit of weight a minute unless it is 0.
+func exchangeInfo(weight int) []byte {
 	var b strings.Builder
-	b.WriteString(`{"symbols":[`)
+	b.WriteString(`{"rateLimits":[`)
+	if weight > 0 {
+		fmt.Fprintf(&b, `{"rateLimitType":"REQUEST_WEIGHT","interval":"MINUTE","intervalNum":1,"limit":%d}`, weight)
+	}
+	b.WriteString(`],"symbols":[`)
 	bases := []string{"BTC", "ETH"}
 	for i := range coins {
 		bases = append(bases, coin(i))

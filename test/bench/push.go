@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// measurePush measures the program between a streaming exchange and clients of WebSocket.
+func measurePush(ctx context.Context, dir string, t *table) error {
+	program, err := build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for i, measure := range []func(context.Context, *theatre, *table) error{measureDelay, measureFanOut, measureIdle} {
+		th, err := newTheatre(ctx, program, filepath.Join(dir, fmt.Sprint("push", i)))
+		if err == nil {
+			err = measure(ctx, th, t)
+		}
+		th.stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pushRounds is how often each is measured.
+const pushRounds = 5
+
+// theatre is a streaming exchange, a gateway, and its subscribers.
+type theatre struct {
+	exchange *upstream
+	gateway  *gateway
+	crowd    *subscribers
+}
+
+func newTheatre(ctx context.Context, program, state string, args ...string) (th *theatre, err error) {
+	th = &theatre{}
+	if th.exchange, err = startStreaming(ctx); err != nil {
+		return th, err
+	}
+	args = append([]string{"--set", "exchanges.binance.stream_hosts=ws" + th.exchange.url[len("http"):]}, args...)
+	if th.gateway, err = startGateway(ctx, program, state, th.exchange.url, args...); err != nil {
+		return th, err
+	}
+	th.crowd, err = startCrowd(ctx, th.gateway)
+	return th, err
+}
+
+func (th *theatre) stop() {
+	if th.crowd != nil {
+		th.crowd.stop()
+	}
+	if th.gateway != nil {
+		th.gateway.stop()
+	}
+	if th.exchange != nil {
+		th.exchange.stop()
+	}
+}
+
+// play lets the exchange change a book at each beat, for a while. n is how many levels a side a change has, run how many
+// changes come at once.
+func (th *theatre) play(ctx context.Context, books []string, n, run int, beat, during time.Duration) error {
+	begin := time.Now()
+	for i := 0; ctx.Err() == nil; i++ {
+		due := begin.Add(time.Duration(i) * beat)
+		if due.Sub(begin) >= during {
+			return nil
+		}
+		sleepUntil(due)
+		th.exchange.streams.change(books[i%len(books)], n, run)
+	}
+	return ctx.Err()
+}
+
+// sleepUntil is as precise as the kernel: a timer of the runtime's may come a millisecond late, which is two messages.
+func sleepUntil(t time.Time) {
+	for {
+		d := time.Until(t)
+		if d <= 0 {
+			return
+		}
+		rest := syscall.NsecToTimespec(int64(d))
+		_ = syscall.Nanosleep(&rest, nil) // interrupted, it is asked again
+	}
+}
+
+// settle lets what was sent arrive.
+func settle(ctx context.Context) error {
+	select {
+	case <-time.After(300 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func symbolsOf(bases []string) (pairs, symbols []string) {
+	for _, b := range bases {
+		pairs, symbols = append(pairs, b+"/USDT"), append(symbols, b+"USDT")
+	}
+	return pairs, symbols
+}
+
+// measureDelay sends 2,000 messages a second over 20 books to one subscriber of all of them.
+func measureDelay(ctx context.Context, th *theatre, t *table) error {
+	const (
+		perSecond = 2000
+		during    = 2 * time.Second
+	)
+	var bases []string
+	for i := range 20 {
+		bases = append(bases, coin(i))
+	}
+	pairs, symbols := symbolsOf(bases)
+	if err := th.crowd.join(ctx, 1, pairs...); err != nil {
+		return err
+	}
+	var p50, p99, cpu []float64
+	for range pushRounds {
+		if _, err := th.crowd.tally(ctx); err != nil {
+			return err
+		}
+		before, err := th.gateway.cpu()
+		if err != nil {
+			return err
+		}
+		if err := th.play(ctx, symbols, 10, 1, time.Second/perSecond, during); err != nil {
+			return err
+		}
+		if err := settle(ctx); err != nil {
+			return err
+		}
+		after, err := th.gateway.cpu()
+		if err != nil {
+			return err
+		}
+		got, err := th.crowd.tally(ctx)
+		if err != nil {
+			return err
+		}
+		if want := int(perSecond * during / time.Second); got.Frames != want || got.Resets > 0 {
+			return fmt.Errorf("of %d messages %d came, with %d snapshots", want, got.Frames, got.Resets)
+		}
+		p50, p99 = append(p50, float64(got.P50)), append(p99, float64(got.P99))
+		cpu = append(cpu, float64(after-before)/float64(got.Frames))
+	}
+	t.most("2,000 messages/s, exchange to subscriber, p50: least", slices.Min(p50), micros, float64(300*time.Microsecond))
+	t.most("  p99: least", slices.Min(p99), millis, float64(5*time.Millisecond))
+	t.seen("  the gateway's time for a message, both sockets", median(cpu), cpuMicros)
+	return nil
+}
+
+// watchers is how many subscribers there are.
+const watchers = 1000
+
+// measureFanOut sends 20 messages of 2 KB a second to 1,000 subscribers: one at a time, eight at once, and with one among the
+// subscribers who does not read.
+func measureFanOut(ctx context.Context, th *theatre, t *table) error {
+	if err := th.crowd.join(ctx, watchers, "BTC/USDT"); err != nil {
+		return err
+	}
+	single, err := th.fanOut(ctx, 1)
+	if err != nil {
+		return err
+	}
+	queued, err := th.fanOut(ctx, 8)
+	if err != nil {
+		return err
+	}
+	if err := th.crowd.stall(ctx, "BTC/USDT"); err != nil {
+		return err
+	}
+	stalled, err := th.fanOut(ctx, 1)
+	if err != nil {
+		return err
+	}
+	p99 := float64(50 * time.Millisecond)
+	t.most("1,000 subscribers x 20 messages/s of 2 KB, a delivery: least", single.cpu, cpuMicros, 15_000)
+	t.most("  p99: least", single.p99, millis, p99)
+	t.most("  eight messages at once, a delivery: least", queued.cpu, cpuMicros, 4000)
+	t.most("  with one who does not read, p99: least", stalled.p99, millis, p99)
+	t.most("    a delivery: least", stalled.cpu, cpuMicros, 15_000)
+	return nil
+}
+
+type fanned struct{ cpu, p99 float64 }
+
+// fanOut is the least of some rounds: time of the gateway's for one delivery, and how long the last of a hundred took.
+func (th *theatre) fanOut(ctx context.Context, run int) (least fanned, err error) {
+	const (
+		perSecond = 20
+		during    = 2 * time.Second
+		changed   = 25 // levels a side: 2 KB as a client gets it
+	)
+	for i := range pushRounds {
+		if _, err := th.crowd.tally(ctx); err != nil {
+			return least, err
+		}
+		before, err := th.gateway.cpu()
+		if err != nil {
+			return least, err
+		}
+		if err := th.play(ctx, []string{"BTCUSDT"}, changed, run, time.Second*time.Duration(run)/perSecond, during); err != nil {
+			return least, err
+		}
+		if err := settle(ctx); err != nil {
+			return least, err
+		}
+		after, err := th.gateway.cpu()
+		if err != nil {
+			return least, err
+		}
+		got, err := th.crowd.tally(ctx)
+		if err != nil {
+			return least, err
+		}
+		if got.Frames < watchers*perSecond || got.Reached != watchers || got.Resets > 0 || got.Closed > 0 {
+			return least, fmt.Errorf("%d updates reached %d subscribers, with %d snapshots; %d were closed", got.Frames, got.Reached, got.Resets, got.Closed)
+		}
+		if size := got.Bytes / int64(got.Frames); size < 1900 || size > 2200 {
+			return least, fmt.Errorf("a message has %d bytes, not 2 KB", size)
+		}
+		one := fanned{float64(after-before) / float64(got.Frames), float64(got.P99)}
+		if i == 0 {
+			least = one
+		}
+		least = fanned{min(least.cpu, one.cpu), min(least.p99, one.p99)}
+	}
+	return least, nil
+}
+
+// measureIdle counts the memory of subscribers of a book that does not change, and serves 5,000 of them.
+func measureIdle(ctx context.Context, th *theatre, t *table) error {
+	const most = 5000
+	if err := th.crowd.join(ctx, 1, "BTC/USDT"); err != nil { // what is made once is not a subscriber's
+		return err
+	}
+	before, err := th.gateway.rss()
+	if err != nil {
+		return err
+	}
+	if err := th.crowd.join(ctx, watchers, "BTC/USDT"); err != nil {
+		return err
+	}
+	after, err := th.gateway.rss()
+	if err != nil {
+		return err
+	}
+	t.most("memory of an idle subscriber", (after-before)/watchers, kibibytes, 16<<10)
+	if err := th.crowd.join(ctx, most-watchers-1, "BTC/USDT"); err != nil {
+		return err
+	}
+	if _, err := th.crowd.tally(ctx); err != nil {
+		return err
+	}
+	if err := th.play(ctx, []string{"BTCUSDT"}, 10, 1, time.Second, 2*time.Second); err != nil {
+		return err
+	}
+	if err := settle(ctx); err != nil {
+		return err
+	}
+	got, err := th.crowd.tally(ctx)
+	if err != nil {
+		return err
+	}
+	t.exactly("5,000 subscribers: reached", float64(got.Reached), most)
+	t.exactly("  closed", float64(got.Closed), 0)
+	after, err = th.gateway.rss()
+	if err != nil {
+		return err
+	}
+	t.seen("  memory of one, once each got updates", (after-before)/(most-1), kibibytes)
+	return nil
+}
