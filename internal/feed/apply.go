@@ -148,15 +148,22 @@ func (s *shard) load(x *seat, e *market.StreamEvent, at time.Time) {
 	}
 	b.shown = x
 	was := b.state
-	b.state, b.reason = StateLive, market.KindNone
-	if was != StateLive {
+	if e.ConfirmedAt.IsZero() {
+		b.frozen = false
+	}
+	if b.frozen {
+		x.checkAt = s.now.Add(checkFrozen)
+	} else {
+		b.state, b.reason = StateLive, market.KindNone
+	}
+	if was != b.state {
 		b.since = s.now
 	}
 	for _, n := range b.labels {
 		s.venue.feed.config.Listener.Loaded(n)
 	}
 	s.tellBest(b)
-	if was != StateLive {
+	if was != b.state {
 		s.tellFreshness(b)
 	}
 }
@@ -226,7 +233,7 @@ func (s *shard) heard(x *seat, at time.Time) {
 		}
 		x.ahead = ahead{}
 	}
-	x.resubAt, x.mute = time.Time{}, false
+	x.resubAt, x.mute, x.book.frozen = time.Time{}, false, false
 	if b := x.book; b.shown == x && b.state != StateLive && elapsed(s.now, x.overAt()) <= 0 {
 		s.become(b, StateLive, market.KindNone)
 	}

@@ -25,6 +25,10 @@ type book struct {
 	reason market.Kind
 	since  time.Time // of the state
 
+	// frozen tells that the exchange was found to know more than its stream said, and that the stream has not spoken since:
+	// a snapshot by REST then tells how the book stood once, and not that its changes will come.
+	frozen bool
+
 	failures     int       // times that it was lost in a row without a healthy minute
 	refusedUntil time.Time // the exchange will not stream it; asked again then
 	told         Best      // the best bid and ask that the listener knows

@@ -100,13 +100,21 @@ func TestFeed_aFrozenBookIsStaleWithinItsBound(t *testing.T) {
 					t.Errorf("stale after %v, want within %v", at, bound)
 				}
 				r.wantState(t, "ETH", feed.StateLive, market.KindNone)
-				w.set(func() { w.frozen["BTCUSDT"] = false })
 				subscribes := w.tally().unsubscribes
-				sleep(10 * time.Second)
-				r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 				if w.tally().dials != 1 || subscribes > 2 { // a check, and perhaps a comparison before it
 					t.Errorf("%d dials, %d resubscriptions", w.tally().dials, subscribes)
 				}
+				if w.rules.SnapshotDepth > 0 && w.rules.Recheck { // a snapshot by REST does not thaw it
+					for range 900 {
+						sleep(100 * time.Millisecond)
+						w.change("BTCUSDT", "ETHUSDT")
+						r.wantState(t, "BTC", feed.StateStale, market.KindTimeout)
+					}
+				}
+				w.set(func() { w.frozen["BTCUSDT"] = false })
+				w.change("BTCUSDT")
+				sleep(10 * time.Second)
+				r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 			})
 		})
 	}

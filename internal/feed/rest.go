@@ -160,6 +160,9 @@ func (v *venue) heldBack(err error) bool {
 func (s *shard) checked(x *seat, rest *market.OrderBook, err error) {
 	x.checking = false
 	x.checkAt = s.now.Add(checkAgain)
+	if x.book.frozen {
+		x.checkAt = s.now.Add(checkFrozen)
+	}
 	if err != nil {
 		x.mute = true
 		s.venue.metrics.rechecks[checkFailed].Inc()

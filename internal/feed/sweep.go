@@ -20,6 +20,8 @@ const (
 	aheadFor = 2 * time.Second
 	// checkAgain is how long after a check that settled nothing the next may follow.
 	checkAgain = 5 * time.Second
+	// checkFrozen is the same for a book of which the stream has not spoken since it was found frozen.
+	checkFrozen = 15 * time.Second
 	// coveredLeast is how much of a snapshot has to be left, in percent, before it is loaded anew.
 	coveredLeast = 50
 	// unchangedKeep is how often a live book is offered to be kept that does not change: its age goes on falling.
@@ -155,7 +157,7 @@ func (s *shard) look(b *book) time.Duration {
 		s.missing(x)
 		return sweepEvery
 	}
-	if s.venue.rules.Recheck && left <= recheckBefore {
+	if s.venue.rules.Recheck && (left <= recheckBefore || b.frozen) {
 		s.check(x)
 	}
 	if b.state != StateLive {
@@ -199,5 +201,6 @@ func (s *shard) missing(x *seat) {
 		s.resolve()
 		return
 	}
+	x.book.frozen = true
 	s.lost(x, s.venue.refuse(market.KindTimeout, errFrozen), market.RemedyResubscribe)
 }
