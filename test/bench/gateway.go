@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,12 +17,16 @@ import (
 // gateway is the program itself, asked with a client key.
 type gateway struct {
 	*process
-	key string
+	key   string
+	admin string // host:port
 }
 
-// build builds the program into dir as it is shipped.
+// build builds the program into dir as it is shipped, once.
 func build(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "gateway")
+	if fileExists(program) {
+		return program, nil
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/gateway")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./cmd/gateway: %w: %s", err, out)
@@ -31,6 +36,11 @@ func build(ctx context.Context, dir string) (string, error) {
 
 // startGateway makes a client key and runs the gateway with its defaults before one exchange.
 func startGateway(ctx context.Context, program, state, exchange string, args ...string) (*gateway, error) {
+	return startGatewayIn(ctx, nil, program, state, exchange, args...)
+}
+
+// startGatewayIn is startGateway with variables added to the environment.
+func startGatewayIn(ctx context.Context, env []string, program, state, exchange string, args ...string) (*gateway, error) {
 	key, err := exec.CommandContext(ctx, program, "key", "new", "--state-dir", state, "--scope", "market:read").Output()
 	if err != nil {
 		return nil, fmt.Errorf("gateway key new: %w", err)
@@ -39,17 +49,39 @@ func startGateway(ctx context.Context, program, state, exchange string, args ...
 		"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--state-dir", state, "--log-format", "json",
 		"--set", "exchanges.binance.hosts=" + exchange, "--set", "exchanges.okx.enabled=false", "--set", "exchanges.coinbase.enabled=false",
 	}, args...)
-	p, err := start(ctx, listeningLine, program, args...)
-	if err != nil {
+	g := &gateway{key: strings.TrimSpace(string(key))}
+	if g.process, err = startIn(ctx, env, g.listening, program, args...); err != nil {
 		return nil, err
 	}
-	return &gateway{process: p, key: strings.TrimSpace(string(key))}, nil
+	return g, nil
 }
 
-// listeningLine finds the address in the line that the program logs when it serves.
-func listeningLine(line string) (string, bool) {
-	var l struct{ Msg, Public string }
-	return l.Public, json.Unmarshal([]byte(line), &l) == nil && l.Msg == "listening"
+// listening finds the addresses in the line that the program logs when it serves.
+func (g *gateway) listening(line string) (string, bool) {
+	var l struct{ Msg, Public, Admin string }
+	if json.Unmarshal([]byte(line), &l) != nil || l.Msg != "listening" {
+		return "", false
+	}
+	g.admin = l.Admin
+	return l.Public, true
+}
+
+// metric is the value of one series, named as the gateway's metrics name it.
+func (g *gateway) metric(ctx context.Context, series string) (float64, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	_, text, err := fetch(http.DefaultClient, r)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, series+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, fmt.Errorf("the gateway has no metric %s", series)
 }
 
 // bookURL is the book of base against USDT.

@@ -69,7 +69,10 @@ func parts() []part {
 		{"changes", measureDiffs},
 		{"serving", measureServing},
 		{"redis", measureRedis},
-		{"push", measurePush},
+		{"delay", staged(nil, measureDelay)},
+		{"fanout", staged(nil, measureFanOut)},
+		{"idle", staged(collected, measureIdle)},
+		{"pairs", measurePairs},
 	}
 }
 
@@ -95,6 +98,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		fmt.Fprintf(os.Stderr, "%4.0f s: measuring %s\n", time.Since(began).Seconds(), p.name)
 		if err := p.measure(ctx, dir, t); err != nil {
+			t.print(os.Stdout)
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}

@@ -32,11 +32,19 @@ var errSilent = errors.New("it did not say that it listens")
 
 // start runs a program until stop or ctx ends. listening finds in a line of its output the address that it serves.
 func start(ctx context.Context, listening func(line string) (addr string, ok bool), program string, args ...string) (*process, error) {
+	return startIn(ctx, nil, listening, program, args...)
+}
+
+// startIn is start with variables added to the environment.
+func startIn(
+	ctx context.Context, env []string, listening func(line string) (addr string, ok bool), program string, args ...string,
+) (*process, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cmd: exec.CommandContext(ctx, program, args...), cancel: cancel, read: make(chan struct{})}
 	// Asked to stop it ends its own children too; what does not stop is killed.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = stopTimeout
+	p.cmd.Env = append(os.Environ(), env...)
 	r, w, err := os.Pipe()
 	if err != nil {
 		cancel()

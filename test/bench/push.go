@@ -3,29 +3,30 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"os"
 	"slices"
 	"syscall"
 	"time"
 )
 
-// measurePush measures the program between a streaming exchange and clients of WebSocket.
-func measurePush(ctx context.Context, dir string, t *table) error {
-	program, err := build(ctx, dir)
-	if err != nil {
-		return err
-	}
-	for i, measure := range []func(context.Context, *theatre, *table) error{measureDelay, measureFanOut, measureIdle} {
-		th, err := newTheatre(ctx, program, filepath.Join(dir, fmt.Sprint("push", i)))
-		if err == nil {
-			err = measure(ctx, th, t)
-		}
-		th.stop()
+// staged makes a theatre for one part of the rows.
+func staged(env []string, measure func(context.Context, *theatre, *table) error) func(context.Context, string, *table) error {
+	return func(ctx context.Context, dir string, t *table) error {
+		program, err := build(ctx, dir)
 		if err != nil {
 			return err
 		}
+		state, err := os.MkdirTemp(dir, "state-")
+		if err != nil {
+			return err
+		}
+		th, err := newTheatre(ctx, env, program, state)
+		defer th.stop()
+		if err != nil {
+			return err
+		}
+		return measure(ctx, th, t)
 	}
-	return nil
 }
 
 // pushRounds is how often each is measured.
@@ -38,13 +39,13 @@ type theatre struct {
 	crowd    *subscribers
 }
 
-func newTheatre(ctx context.Context, program, state string, args ...string) (th *theatre, err error) {
+func newTheatre(ctx context.Context, env []string, program, state string, args ...string) (th *theatre, err error) {
 	th = &theatre{}
 	if th.exchange, err = startStreaming(ctx); err != nil {
 		return th, err
 	}
 	args = append([]string{"--set", "exchanges.binance.stream_hosts=ws" + th.exchange.url[len("http"):]}, args...)
-	if th.gateway, err = startGateway(ctx, program, state, th.exchange.url, args...); err != nil {
+	if th.gateway, err = startGatewayIn(ctx, env, program, state, th.exchange.url, args...); err != nil {
 		return th, err
 	}
 	th.crowd, err = startCrowd(ctx, th.gateway)
@@ -233,48 +234,4 @@ func (th *theatre) fanOut(ctx context.Context, run int) (least fanned, err error
 		least = fanned{min(least.cpu, one.cpu), min(least.p99, one.p99)}
 	}
 	return least, nil
-}
-
-// measureIdle counts the memory of subscribers of a book that does not change, and serves 5,000 of them.
-func measureIdle(ctx context.Context, th *theatre, t *table) error {
-	const most = 5000
-	if err := th.crowd.join(ctx, 1, "BTC/USDT"); err != nil { // what is made once is not a subscriber's
-		return err
-	}
-	before, err := th.gateway.rss()
-	if err != nil {
-		return err
-	}
-	if err := th.crowd.join(ctx, watchers, "BTC/USDT"); err != nil {
-		return err
-	}
-	after, err := th.gateway.rss()
-	if err != nil {
-		return err
-	}
-	t.most("memory of an idle subscriber", (after-before)/watchers, kibibytes, 16<<10)
-	if err := th.crowd.join(ctx, most-watchers-1, "BTC/USDT"); err != nil {
-		return err
-	}
-	if _, err := th.crowd.tally(ctx); err != nil {
-		return err
-	}
-	if err := th.play(ctx, []string{"BTCUSDT"}, 10, 1, time.Second, 2*time.Second); err != nil {
-		return err
-	}
-	if err := settle(ctx); err != nil {
-		return err
-	}
-	got, err := th.crowd.tally(ctx)
-	if err != nil {
-		return err
-	}
-	t.exactly("5,000 subscribers: reached", float64(got.Reached), most)
-	t.exactly("  closed", float64(got.Closed), 0)
-	after, err = th.gateway.rss()
-	if err != nil {
-		return err
-	}
-	t.seen("  memory of one, once each got updates", (after-before)/(most-1), kibibytes)
-	return nil
 }

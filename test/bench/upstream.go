@@ -34,13 +34,12 @@ const coins = 4000
 func coin(i int) string { return fmt.Sprintf("C%04d", i) }
 
 func startUpstream(ctx context.Context) (*upstream, error) {
-	return serveUpstream(ctx, &upstream{listings: exchangeInfo(0)})
+	return serveUpstream(ctx, &upstream{listings: exchangeInfo()})
 }
 
-// startStreaming starts an exchange whose books change. It states a limit that no measurement reaches: a gateway that starts
-// with hundreds of streamed pairs would else wait minutes for its share, which is not what is measured.
+// startStreaming starts an exchange whose books change.
 func startStreaming(ctx context.Context) (*upstream, error) {
-	return serveUpstream(ctx, &upstream{listings: exchangeInfo(1_000_000), streams: newStreams()})
+	return serveUpstream(ctx, &upstream{listings: exchangeInfo(), streams: newStreams()})
 }
 
 func serveUpstream(ctx context.Context, u *upstream) (*upstream, error) {
@@ -127,14 +126,10 @@ func depthBody(n int) []byte {
 	return append(text, `]}`...)
 }
 
-// exchangeInfo lists the pairs, and states the limit of weight a minute unless it is 0.
-func exchangeInfo(weight int) []byte {
+// exchangeInfo lists the pairs.
+func exchangeInfo() []byte {
 	var b strings.Builder
-	b.WriteString(`{"rateLimits":[`)
-	if weight > 0 {
-		fmt.Fprintf(&b, `{"rateLimitType":"REQUEST_WEIGHT","interval":"MINUTE","intervalNum":1,"limit":%d}`, weight)
-	}
-	b.WriteString(`],"symbols":[`)
+	b.WriteString(`{"symbols":[`)
 	bases := []string{"BTC", "ETH"}
 	for i := range coins {
 		bases = append(bases, coin(i))
