@@ -294,13 +294,13 @@ type subscribers struct {
 	key string
 }
 
-// startCrowd runs the subscribers of a gateway.
-func startCrowd(ctx context.Context, g *gateway) (*subscribers, error) {
-	p, err := startPeer(ctx, "crowd", g.addr)
+// startCrowd runs the subscribers of a gateway, or of who pushes at addr as it does.
+func startCrowd(ctx context.Context, addr, authorization string) (*subscribers, error) {
+	p, err := startPeer(ctx, "crowd", addr)
 	if err != nil {
 		return nil, err
 	}
-	return &subscribers{p, g.authorization()}, nil
+	return &subscribers{p, authorization}, nil
 }
 
 func (s *subscribers) tell(ctx context.Context, what string, query map[string]string) (t tally, err error) {

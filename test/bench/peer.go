@@ -29,7 +29,7 @@ func startPeer(ctx context.Context, args ...string) (*process, error) {
 	return start(ctx, announced, self, args...)
 }
 
-// servePeer is a server that the gateway is compared with, `bare FILE` or `proxy URL`, or its clients, `crowd ADDR`. It
+// servePeer is a server that the gateway is compared with, `bare FILE`, `proxy URL` or `push all`, or its clients, `crowd ADDR`. It
 // serves until it is killed.
 func servePeer(ctx context.Context, args []string) error {
 	if len(args) != 2 {
@@ -49,6 +49,8 @@ func servePeer(ctx context.Context, args []string) error {
 			return err
 		}
 		h = httputil.NewSingleHostReverseProxy(to)
+	case "push":
+		h = &plainPush{clients: map[chan []byte]struct{}{}}
 	case "crowd":
 		c, err := newCrowd(args[1])
 		if err != nil {

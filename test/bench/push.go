@@ -48,7 +48,7 @@ func newTheatre(ctx context.Context, env []string, program, state string, args .
 	if th.gateway, err = startGatewayIn(ctx, env, program, state, th.exchange.url, args...); err != nil {
 		return th, err
 	}
-	th.crowd, err = startCrowd(ctx, th.gateway)
+	th.crowd, err = startCrowd(ctx, th.gateway.addr, th.gateway.authorization())
 	return th, err
 }
 
@@ -155,83 +155,4 @@ func measureDelay(ctx context.Context, th *theatre, t *table) error {
 	t.most("  p99: least", slices.Min(p99), millis, float64(5*time.Millisecond))
 	t.seen("  the gateway's time for a message, both sockets", median(cpu), cpuMicros)
 	return nil
-}
-
-// watchers is how many subscribers there are.
-const watchers = 1000
-
-// measureFanOut sends 20 messages of 2 KB a second to 1,000 subscribers: one at a time, eight at once, and with one among the
-// subscribers who does not read.
-func measureFanOut(ctx context.Context, th *theatre, t *table) error {
-	if err := th.crowd.join(ctx, watchers, "BTC/USDT"); err != nil {
-		return err
-	}
-	single, err := th.fanOut(ctx, 1)
-	if err != nil {
-		return err
-	}
-	queued, err := th.fanOut(ctx, 8)
-	if err != nil {
-		return err
-	}
-	if err := th.crowd.stall(ctx, "BTC/USDT"); err != nil {
-		return err
-	}
-	stalled, err := th.fanOut(ctx, 1)
-	if err != nil {
-		return err
-	}
-	p99 := float64(50 * time.Millisecond)
-	t.most("1,000 subscribers x 20 messages/s of 2 KB, a delivery: least", single.cpu, cpuMicros, 15_000)
-	t.most("  p99: least", single.p99, millis, p99)
-	t.most("  eight messages at once, a delivery: least", queued.cpu, cpuMicros, 4000)
-	t.most("  with one who does not read, p99: least", stalled.p99, millis, p99)
-	t.most("    a delivery: least", stalled.cpu, cpuMicros, 15_000)
-	return nil
-}
-
-type fanned struct{ cpu, p99 float64 }
-
-// fanOut is the least of some rounds: time of the gateway's for one delivery, and how long the last of a hundred took.
-func (th *theatre) fanOut(ctx context.Context, run int) (least fanned, err error) {
-	const (
-		perSecond = 20
-		during    = 2 * time.Second
-		changed   = 25 // levels a side: 2 KB as a client gets it
-	)
-	for i := range pushRounds {
-		if _, err := th.crowd.tally(ctx); err != nil {
-			return least, err
-		}
-		before, err := th.gateway.cpu()
-		if err != nil {
-			return least, err
-		}
-		if err := th.play(ctx, []string{"BTCUSDT"}, changed, run, time.Second*time.Duration(run)/perSecond, during); err != nil {
-			return least, err
-		}
-		if err := settle(ctx); err != nil {
-			return least, err
-		}
-		after, err := th.gateway.cpu()
-		if err != nil {
-			return least, err
-		}
-		got, err := th.crowd.tally(ctx)
-		if err != nil {
-			return least, err
-		}
-		if got.Frames < watchers*perSecond || got.Reached != watchers || got.Resets > 0 || got.Closed > 0 {
-			return least, fmt.Errorf("%d updates reached %d subscribers, with %d snapshots; %d were closed", got.Frames, got.Reached, got.Resets, got.Closed)
-		}
-		if size := got.Bytes / int64(got.Frames); size < 1900 || size > 2200 {
-			return least, fmt.Errorf("a message has %d bytes, not 2 KB", size)
-		}
-		one := fanned{float64(after-before) / float64(got.Frames), float64(got.P99)}
-		if i == 0 {
-			least = one
-		}
-		least = fanned{min(least.cpu, one.cpu), min(least.p99, one.p99)}
-	}
-	return least, nil
 }
