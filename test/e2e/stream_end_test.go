@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -145,7 +146,8 @@ type deafClient struct {
 	in   *bufio.Reader
 }
 
-// deaf connects a client that will not read, with little room for what it does not read.
+// deaf connects a client that will not read. Its kernel has the usual room for what it does not read: with less than a
+// segment of the loopback, 64 KiB, the rest would come by the probes of a closed window, seconds apart.
 func (g *gateway) deaf(t *testing.T) *deafClient {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(g.public, "http://"), 5*time.Second)
@@ -153,9 +155,6 @@ func (g *gateway) deaf(t *testing.T) *deafClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // it may be closed
-	if err := conn.(*net.TCPConn).SetReadBuffer(16 << 10); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := io.WriteString(conn, "GET /v1/stream HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -174,7 +173,7 @@ func (d *deafClient) say(text string) error {
 	return err
 }
 
-// fill subscribes to more than the kernel holds for anybody: 240 KB at once, of which it takes half.
+// fill subscribes to more than the kernels hold: 240 KB at once, and about 60 KB in each second after.
 func (d *deafClient) fill(t *testing.T) {
 	t.Helper()
 	for _, id := range ids() {
@@ -187,14 +186,14 @@ func (d *deafClient) fill(t *testing.T) {
 }
 
 // rest reads all messages that are left, and gives the code and the reason of the close frame behind them.
-func (d *deafClient) rest(within time.Duration) (frames int, closed string, err error) {
+func (d *deafClient) rest(within time.Duration) (frames, bytes int, closed string, err error) {
 	if err := d.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
-		return 0, "", err
+		return 0, 0, "", err
 	}
 	for ; ; frames++ {
 		var head [2]byte
 		if _, err := io.ReadFull(d.in, head[:]); err != nil {
-			return frames, "", fmt.Errorf("after %d frames: %w", frames, err)
+			return frames, bytes, "", fmt.Errorf("after %d frames: %w", frames, err)
 		}
 		size := uint64(head[1]) // of a server, so nothing is masked
 		switch size {
@@ -208,17 +207,18 @@ func (d *deafClient) rest(within time.Duration) (frames int, closed string, err 
 			size = binary.BigEndian.Uint64(more[:])
 		}
 		if err != nil || size > 1<<20 {
-			return frames, "", fmt.Errorf("frame %d of %d bytes: %w", frames, size, err)
+			return frames, bytes, "", fmt.Errorf("frame %d of %d bytes: %w", frames, size, err)
 		}
 		text := make([]byte, size)
 		if _, err := io.ReadFull(d.in, text); err != nil {
-			return frames, "", fmt.Errorf("within frame %d: %w", frames, err)
+			return frames, bytes, "", fmt.Errorf("within frame %d: %w", frames, err)
 		}
 		if head[0] == 0x88 && size >= 2 {
-			return frames, fmt.Sprintf("%d %s", binary.BigEndian.Uint16(text), text[2:]), nil
+			return frames, bytes, fmt.Sprintf("%d %s", binary.BigEndian.Uint16(text), text[2:]), nil
 		}
+		bytes += len(text)
 		if head[0] != 0x81 || !json.Valid(text) {
-			return frames, "", fmt.Errorf("frame %d is no message: %x %.100q", frames, head, text)
+			return frames, bytes, "", fmt.Errorf("frame %d is no message: %x %.100q", frames, head, text)
 		}
 	}
 }
@@ -238,18 +238,25 @@ func TestStreams_readerThatStops(t *testing.T) {
 	if n := slow(); n != "0" {
 		t.Fatalf("%s clients were too slow before there was one", n)
 	}
-	d := g.deaf(t)
-	start := time.Now()
-	d.fill(t)
-	eventually(t, 30*time.Second, "the client that does not read is ended", func() bool { return slow() == "1" })
-	took := time.Since(start)
-	t.Logf("ended %v after it stopped reading", took.Round(time.Millisecond))
-	if took < 10*time.Second || took > 20*time.Second {
-		t.Errorf("ended after %v, want 10 s from when there was no more room", took)
-	}
-	frames, closed, err := d.rest(15 * time.Second)
-	if err != nil || closed != "1008 the client reads too slowly" || frames == 0 {
-		t.Errorf("%d frames and %q: %v", frames, closed, err)
+	// The goodbye is given a second to be written. On a machine that stalls for as long it may be cut, so one of two will do.
+	for try := 1; ; try++ {
+		d := g.deaf(t)
+		start := time.Now()
+		d.fill(t)
+		eventually(t, 30*time.Second, "the client that does not read is ended", func() bool { return slow() == strconv.Itoa(try) })
+		took := time.Since(start)
+		frames, size, closed, err := d.rest(15 * time.Second)
+		t.Logf("ended %v after it stopped reading, with %q after %d messages of %d bytes: %v", took.Round(time.Millisecond), closed, frames, size, err)
+		if took < 10*time.Second || took > 20*time.Second {
+			t.Errorf("ended after %v, want 10 s from when there was no more room", took)
+		}
+		if try == 1 && errors.Is(err, io.ErrUnexpectedEOF) {
+			continue
+		}
+		if err != nil || closed != "1008 the client reads too slowly" || frames == 0 {
+			t.Errorf("%d messages and %q: %v", frames, closed, err)
+		}
+		break
 	}
 	w.all(func(of topic, h *shown) bool {
 		// A snapshot more would mean that it fell behind as well.
