@@ -18,8 +18,9 @@ type disorder struct {
 	from        time.Time // nothing goes wrong before
 
 	injected        int
-	refused         bool     // a subscription may have been
-	said            []string // what was done, for failures
+	refused         bool                       // a subscription may have been
+	limited         map[market.ExchangeID]bool // answered that it was asked too much, though it was not
+	said            []string                   // what was done, for failures
 	reads, streamed int
 }
 
@@ -101,6 +102,9 @@ func (d *disorder) step() {
 		}
 		d.refused = true
 	}
+	if f.Kind == exchangesim.FaultBan || f.Kind == exchangesim.FaultRateLimit {
+		d.limited[id] = true
+	}
 	d.injected++
 	d.said = append(d.said, fmt.Sprintf("%s %s: %+v", time.Now().Format("15:04:05"), id, f))
 	d.s.inject(id, f)
@@ -137,6 +141,15 @@ func (d *disorder) end() {
 		d.s.venue(id).ClearFaults()
 	}
 	d.said = append(d.said, time.Now().Format("15:04:05")+" the end of all faults")
+}
+
+// modest checks that no exchange was asked more than it allows, whatever went wrong.
+func (d *disorder) modest() {
+	for _, id := range d.on {
+		if n := d.s.taps[id].since(time.Time{}); n.refused > 0 && !d.limited[id] {
+			d.s.t.Errorf("%s refused %d times to answer so many questions: %+v", id, n.refused, n)
+		}
+	}
 }
 
 // patience is how long after the end of all faults everything is live again.

@@ -98,7 +98,7 @@ func (s *stage) allLive(id market.ExchangeID, pairs int, most time.Duration) tim
 			s.t.Errorf("after %v: %+v", most, st)
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond)
 	}
 	if took := time.Since(began); took > 10*time.Second && !told {
 		s.t.Errorf("nothing was told of how long it takes, which was %v", took)

@@ -18,9 +18,9 @@ const (
 	// seedsByDefault is how many schedules are tried; STREAM_SEEDS says another number. The schedule of one seed alone:
 	// -run 'TestRandom/all/^17$'.
 	seedsByDefault = 100
-	// backWithin is within what time everything is live again once all faults have ended: a circuit that has opened again
-	// and again, a backoff and a snapshot in its queue.
-	backWithin = 150 * time.Second
+	// backWithin is within what time everything is live again once all faults have ended: a book's backoff has come to a
+	// minute at most, and the circuit of streams to no more; then come a connection and a snapshot. 74 s were the most in 1,000.
+	backWithin = 2 * time.Minute
 	// refusedFor is how long a subscription is not tried again that the exchange refused.
 	refusedFor = 10 * time.Minute
 )
@@ -96,7 +96,7 @@ func random(t *testing.T, seed uint64) tally {
 	draw := rand.New(rand.NewPCG(seed, 3))
 	on, instruments := drawMarket(draw)
 	s := newStage(t, setting{only: on, sim: exchangesim.Config{Seed: seed, Instruments: instruments}})
-	d := &disorder{s: s, draw: draw, on: on, instruments: instruments}
+	d := &disorder{s: s, draw: draw, on: on, instruments: instruments, limited: map[market.ExchangeID]bool{}}
 	w := newCrowd(s, draw, topicsOf(on, instruments, draw))
 	w.begin()
 	ends, next := time.Now().Add(time.Duration(100+draw.IntN(80))*time.Second), time.Now()
@@ -118,6 +118,7 @@ func random(t *testing.T, seed uint64) tally {
 		w.look()
 		d.read()
 	}
+	d.modest()
 	if d.refused {
 		back = 0 // what the exchange refuses is bounded by when it is tried again
 	}
