@@ -30,7 +30,7 @@ func staged(env []string, measure func(context.Context, *theatre, *table) error)
 }
 
 // pushRounds is how often each is measured.
-const pushRounds = 5
+const pushRounds = 3
 
 // theatre is a streaming exchange, a gateway, and its subscribers.
 type theatre struct {
