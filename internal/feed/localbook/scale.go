@@ -7,8 +7,14 @@ const fewOdd = 64
 
 // scaleOnce chooses the scale of a book that was empty so far.
 func (b *Book) scaleOnce(bids, asks []market.Level) {
-	if !b.scaled {
-		b.rescaleTo(bids, asks)
+	if b.scaled {
+		return
+	}
+	b.rescaleTo(bids, asks)
+	for _, s := range []*side{&b.bids, &b.asks} {
+		if s.hasEdge { // of a snapshot whose levels were all of size zero
+			s.setEdge(s.edge.price, s.known)
+		}
 	}
 }
 
