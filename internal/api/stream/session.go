@@ -30,6 +30,7 @@ type session struct {
 
 	mu    sync.Mutex // held while writing
 	rest  []byte     // of a frame that was written in part when the bound of a write was over
+	cut   bool       // the bound of a write was over: nothing but rest and the close frame is written
 	over  bool       // nothing more is written
 	ended ending
 }
@@ -89,8 +90,11 @@ func (c *session) write(frames []*hub.Frame) ending {
 func (c *session) put(b []byte, frames []*hub.Frame) ending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	switch {
+	case c.over:
 		return gone
+	case c.cut:
+		return tooSlow
 	}
 	_ = c.conn.SetWriteDeadline(time.Now().Add(c.streams.cfg.Patience)) // fails only on a closed connection, as the write does then
 	n, err := c.conn.Write(b)
@@ -98,7 +102,7 @@ func (c *session) put(b []byte, frames []*hub.Frame) ending {
 	case err == nil:
 		return ending{}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.rest = restOf(frames, n)
+		c.cut, c.rest = true, restOf(frames, n)
 		return tooSlow
 	}
 	return gone
@@ -128,8 +132,11 @@ func (c *session) frame(f ws.Frame) ending {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	switch {
+	case c.over:
 		return gone
+	case c.cut:
+		return tooSlow
 	}
 	_ = c.conn.SetWriteDeadline(time.Now().Add(c.streams.cfg.Patience)) // as in put
 	n, err := c.conn.Write(b)
@@ -137,6 +144,7 @@ func (c *session) frame(f ws.Frame) ending {
 	case err == nil:
 		return ending{}
 	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.cut = true
 		if n > 0 {
 			c.rest = b[n:]
 		}
