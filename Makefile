@@ -28,6 +28,8 @@ demo: build
 
 test: need-redis need-race
 	$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m ./...
+	@# The race detector makes these ten times slower, and runs a part of them above; here they run in full.
+	$(GO) test -count=$(COUNT) -timeout=10m -run 'TestRandom|TestDay' ./test/stream
 
 test-clients: build
 	./test/clients/run
