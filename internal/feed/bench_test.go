@@ -36,7 +36,6 @@ func (f *flood) Dial(context.Context) (market.StreamConn, error) { return &flood
 
 type floodConn struct {
 	*flood
-	closed chan struct{}
 	next   int64
 	events [1]market.StreamEvent
 	bids   []market.Level

@@ -12,10 +12,8 @@ import (
 // on what was there, and that states alternate.
 type ear struct {
 	t *testing.T
-	w *world
 
 	mu     sync.Mutex
-	lines  []string
 	kinds  map[string]int
 	states map[feed.Key][]feed.Freshness
 	epochs map[feed.Key]string

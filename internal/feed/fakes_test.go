@@ -193,9 +193,11 @@ func (w *world) OrderBook(ctx context.Context, l market.Listing, depth int) (*ma
 func (w *world) Statistics(context.Context, market.Listing) (*market.Statistics, error) {
 	return nil, failure(market.KindNotSupported)
 }
+
 func (w *world) Listings(context.Context) ([]market.Listing, error) {
 	return nil, failure(market.KindNotSupported)
 }
+
 func (w *world) Status(context.Context) (market.VenueStatus, error) {
 	return market.VenueStatus{}, failure(market.KindNotSupported)
 }

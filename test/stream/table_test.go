@@ -83,8 +83,10 @@ func rows() []row {
 		{ // all of it: a book that is lost often is waited for longer each time
 			faultCase: faultCase{name: "lossy", lasts: 120 * s, flaps: true},
 			faults: faults{
-				{Kind: exchangesim.FaultGap, Percent: 10, Seed: 1, For: 120 * s}, {Kind: exchangesim.FaultReorder, Percent: 10, Seed: 2, For: 120 * s},
-				{Kind: exchangesim.FaultDuplicate, Percent: 10, Seed: 3, For: 120 * s}, {Kind: exchangesim.FaultMalformed, Percent: 5, Seed: 4, For: 120 * s},
+				{Kind: exchangesim.FaultGap, Percent: 10, Seed: 1, For: 120 * s},
+				{Kind: exchangesim.FaultReorder, Percent: 10, Seed: 2, For: 120 * s},
+				{Kind: exchangesim.FaultDuplicate, Percent: 10, Seed: 3, For: 120 * s},
+				{Kind: exchangesim.FaultMalformed, Percent: 5, Seed: 4, For: 120 * s},
 			},
 			stale: each(120 * s), live: each(65 * s), connects: by[int]{"okx": 5, "coinbase": 20}, snapshots: by[int]{"binance": 30, "okx": 6},
 		},

@@ -94,6 +94,8 @@ func TestStream_refusedName(t *testing.T) {
 				answer = fmt.Sprintf(`{"error":{"code":2,"msg":""},"id":%d}`, r.ID)
 			}
 			for _, e := range l.Decode([]byte(answer), l.now) {
+				// Everything else asks for the message again.
+				//exhaustive:ignore
 				switch e.Kind {
 				case market.StreamAccepted:
 					accepted = append(accepted, e.Symbol)

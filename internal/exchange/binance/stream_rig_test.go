@@ -192,6 +192,8 @@ type replica struct {
 
 func (r *replica) apply(t testing.TB, e market.StreamEvent) {
 	t.Helper()
+	// The others change no levels.
+	//exhaustive:ignore
 	switch e.Kind {
 	case market.StreamSnapshot:
 		if e.Window || e.ConfirmedAt.IsZero() || e.Limit == 0 || !e.Sequence.Known {

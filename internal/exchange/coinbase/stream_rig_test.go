@@ -150,6 +150,8 @@ func events(all []market.StreamEvent) string {
 		if e.Symbol != "" {
 			line += " " + e.Symbol
 		}
+		// The others have nothing more to show.
+		//exhaustive:ignore
 		switch e.Kind {
 		case market.StreamSnapshot, market.StreamUpdate:
 			line += side(e.Bids) + " |" + side(e.Asks)
@@ -189,6 +191,8 @@ type books map[string]*sides
 func (b books) apply(t testing.TB, all []market.StreamEvent) {
 	t.Helper()
 	for _, e := range all {
+		// The others change no levels.
+		//exhaustive:ignore
 		switch e.Kind {
 		case market.StreamSnapshot:
 			b[e.Symbol] = &sides{}
