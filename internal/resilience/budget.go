@@ -36,13 +36,19 @@ func newBudget(l market.Limit, share float64) *budget {
 	if l.Capacity <= 0 || l.Window <= 0 {
 		panic(fmt.Sprintf("resilience: rate limit %q: %d units in %v", l.ID, l.Capacity, l.Window))
 	}
-	b := &budget{limit: l, share: part(l.Capacity, share), meter: newMeter(l.Window, l.Aligned)}
+	b := &budget{meter: newMeter(l.Window, l.Aligned)}
+	b.state(l, share)
+	return b
+}
+
+// state takes over how much a limit allows, at the start and when the exchange states it anew. What was spent stays spent.
+func (b *budget) state(l market.Limit, share float64) {
+	b.limit, b.share, b.pace, b.slack = l, part(l.Capacity, share), 0, 0
 	if l.Burst > 0 {
 		burst := min(part(l.Burst, share), b.share)
 		b.pace = int64(l.Window) / int64(b.share)
 		b.slack = b.pace * int64(burst-1)
 	}
-	return b
 }
 
 // part is a share of whole units, at least one. The little that is added makes 0.7 of 10 seven, not six.

@@ -266,3 +266,24 @@ func TestBudget_gatesAreAskedAgainAfterTheWait(t *testing.T) {
 		}
 	})
 }
+
+// An exchange that halves its limit bans whoever goes on at the old pace: what it states with its list holds at once, and
+// what was spent before counts against it.
+func TestBudget_takesOverWhatTheExchangeStatesAnew(t *testing.T) {
+	v := &venue{limits: []market.Limit{{ID: "w", Capacity: 1000, Window: time.Minute}}, cost: cost("w", 100)}
+	in(t, v, resilience.Config{}, func(t *testing.T, w *world) {
+		for range 3 {
+			if err := w.book(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v.limits = []market.Limit{{ID: "w", Capacity: 600, Window: time.Minute}}
+		if _, err := w.data.Listings(t.Context()); err != nil { // the fourth hundred
+			t.Fatal(err)
+		}
+		if b := w.guard.Budgets(); len(b) != 1 || b[0].Share != 420 || b[0].Used != 400 {
+			t.Fatalf("%+v", b)
+		}
+		wantKind(t, w.book(t.Context()), market.KindOverloaded)
+	})
+}

@@ -48,13 +48,17 @@ type charge struct {
 
 func newLedger(c clock) *ledger { return &ledger{clock: c} }
 
-// limits adds the rate limits of an exchange; one that is known already stays as it is.
+// limits adds the rate limits of an exchange, and takes over what it states anew of one that is known: its units, not its
+// window. Calls that wait are let go or kept by the next one that looks.
 func (l *ledger) limits(all []market.Limit, share float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, limit := range all {
-		if l.find(limit.ID) == nil {
-			b := newBudget(limit, share)
+		switch b := l.find(limit.ID); {
+		case b != nil && b.limit != limit && limit.Capacity > 0 && limit.Window == b.limit.Window:
+			b.state(limit, share)
+		case b == nil:
+			b = newBudget(limit, share)
 			if limit.Aligned {
 				b.meter.offset = time.Now().UnixNano() - l.clock.now()
 			}

@@ -42,7 +42,11 @@ func (d *guardedData) Statistics(ctx context.Context, l market.Listing) (*market
 
 // Listings implements market.MarketData.
 func (d *guardedData) Listings(ctx context.Context) ([]market.Listing, error) {
-	return ask(ctx, d.x, d.venue.Plan(market.OpListings, market.Listing{}, 0), true, d.venue.Listings)
+	all, err := ask(ctx, d.x, d.venue.Plan(market.OpListings, market.Listing{}, 0), true, d.venue.Listings)
+	if err == nil {
+		d.x.ledger.limits(d.venue.Limits(), d.x.share) // some exchanges state them with the list
+	}
+	return all, err
 }
 
 // Status implements market.MarketData.
