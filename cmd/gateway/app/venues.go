@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -76,8 +77,12 @@ func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.
 	v.families[id] = families
 	data := guard.MarketData(venue)
 	v.public = append(v.public, gateway.Venue{ID: id, Data: data, Plan: venue.Plan, Health: health{guard}})
-	if streamer, ok := venue.(market.Streamer); ok && e.Streaming() {
+	streamer, ok := venue.(market.Streamer)
+	switch {
+	case ok && e.Streaming():
 		v.streamed = append(v.streamed, feed.Venue{ID: id, Streamer: streamer, Data: data, Do: guard.Do})
+	case ok && e.Streams == nil:
+		o.Log.Info("nothing is streamed: hosts is set and stream_hosts is not", slog.String("exchange", string(id)))
 	}
 	return errors.Join(errs...)
 }
