@@ -75,15 +75,29 @@ func (s *Server) streamError(err error) error {
 		return &requestError{code: CodeInvalidParameter, parameter: "symbols", detail: sentence(err.Error())}
 	case errors.Is(err, hub.ErrSubscribed):
 		return &requestError{code: CodeInvalidParameter, parameter: "symbols", detail: "This connection is subscribed to it already."}
+	case errors.Is(err, market.ErrNotSupported):
+		return notStreamed(err)
 	}
 	return err
+}
+
+// notStreamed tells what the feed does not stream in other words than what an exchange does not have: most often it has been
+// switched off here.
+func notStreamed(err error) error {
+	e, ok := errors.AsType[*market.Error](err)
+	if !ok || e.Op != market.OpStream {
+		return err
+	}
+	return &requestError{code: CodeNotSupported, exchange: e.Exchange, detail: "Books of this exchange are not streamed by this gateway: " +
+		"see the setting exchanges." + string(e.Exchange) + ".streams. Its order book by request is GET /v1/exchanges/" + string(e.Exchange) + "/orderbook."}
 }
 
 var (
 	errUpgrade = &requestError{code: CodeUpgradeRequired, detail: "This route speaks WebSocket. " +
 		"For server-sent events of one book use GET /v1/stream/orderbook?exchange=okx&symbol=BTC/USDT."}
 	errGetOnly = &requestError{code: CodeMethodNotAllowed, detail: "This route answers GET only.", allowed: []string{http.MethodGet}}
-	errOrigin  = &requestError{code: CodeForbidden, detail: "A browser asked for a page of another origin."}
+	errOrigin  = &requestError{code: CodeForbidden, detail: "Streams are not for web pages of another origin: the header Origin " +
+		"names another host than this gateway's. It is no matter of the key; programs send no Origin."}
 )
 
 // serveStream is what the routes of streams pass: the key and the parameters. They have bounds of their own instead of the

@@ -3,6 +3,7 @@ package api_test
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +57,17 @@ func TestStream_refusals(t *testing.T) {
 	f(401, "unauthenticated", "X-API-Key", marketKey+"x")
 	f(403, "forbidden", "X-API-Key", accountKey)
 	f(403, "forbidden", "X-API-Key", marketKey, "Origin", "https://example.com")
+	for _, w := range []*httptest.ResponseRecorder{
+		r.get(eventsURL, "X-API-Key", marketKey, "Origin", "https://example.org"),
+		r.get(eventsURL, "X-API-Key", marketKey, "Origin", "null"),
+	} {
+		if p := readProblem(t, w); w.Code != http.StatusForbidden || p.Code != "forbidden" || !strings.Contains(p.Detail, "Origin") {
+			t.Errorf("events for a page of another origin: %d %+v", w.Code, p)
+		}
+	}
+	if r.books.count() != 0 {
+		t.Errorf("a page of another origin had %d lists read", r.books.count())
+	}
 	if w := r.get(eventsURL); w.Code != http.StatusUnauthorized || readProblem(t, w).Code != "unauthenticated" {
 		t.Errorf("events without a key: %d", w.Code)
 	}
@@ -165,6 +177,17 @@ func TestStream_errorsHaveTheCodesOfTheCatalogue(t *testing.T) {
 	f(nil, &market.Error{Exchange: "okx", Op: market.OpStream, Kind: market.KindNotSupported, Err: errors.New("x")}, "not_supported", 0)
 	f(nil, &market.Error{Exchange: "okx", Op: market.OpStream, Kind: market.KindOverloaded, Err: errors.New("x")}, "overloaded", 1000)
 	f(nil, hub.ErrClosing, "shutting_down", 1000)
+
+	// What is not streamed here is not said to be missing at the exchange.
+	r.books.err, r.feed.err = nil, &market.Error{Exchange: "okx", Op: market.OpStream, Kind: market.KindNotSupported, Err: errors.New("x")}
+	off, _, _ := r.dial(t)
+	const word = "Books of this exchange are not streamed by this gateway: see the setting exchanges.okx.streams."
+	if m := exchangeMessages(t, off, subscribe); !strings.HasPrefix(m.Detail, word) {
+		t.Errorf("switched off: %+v", m)
+	}
+	if w := r.get(eventsURL); w.Code != http.StatusNotImplemented || !strings.HasPrefix(readProblem(t, w).Detail, word) {
+		t.Errorf("switched off: %d %s", w.Code, w.Body)
+	}
 
 	r.books.err, r.feed.err = nil, nil
 	c, _, _ := r.dial(t)

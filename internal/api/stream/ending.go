@@ -106,8 +106,9 @@ func (c *session) end(e ending) {
 	_ = c.conn.SetReadDeadline(time.Now().Add(closeBound)) // the client answers with its own close frame, or is not waited for
 }
 
-// linger, which like why is for after both goroutines, reads on what the client had sent until it hangs up, too, for as long as end has set. A connection that is closed
-// with something unread is reset, and a reset takes from the client what it has not read: the close frame, which says why.
+// linger reads what the client had sent until it hangs up, too, for at most as long as end has set. A connection that is
+// closed with something unread is reset, and a reset takes from the client what it has not read: the close frame, which says
+// why. Like why it is for the time after both goroutines.
 func (c *session) linger() {
 	if c.ended == gone {
 		return

@@ -16,6 +16,7 @@ func FuzzParseRequest(f *testing.F) {
 		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":["BTC/USDT","ETH-USDT"],"depth":50,"id":"a"}`,
 		`{"op":"unsubscribe","channel":"ticker","exchange":"okx","symbols":["币安人生/USDT"]}`,
 		`{"op":"ping"}`, `{"op":"ping"}}`, `null`, `[1]`, `{"depth":1e999}`, `{"id":"\ud800"}`, `{"symbols":[null]}`, "{\"a\\\"\":1}",
+		`{"op":"ping","Depth":1,"depth":5}`, `{"op":"ping","op":"ping"}`, `{"op":"ping","x":{"op":[1,{}]}}`, `{"op":"ping",}`,
 	} {
 		f.Add([]byte(text))
 	}

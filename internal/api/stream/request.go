@@ -1,11 +1,7 @@
 package stream
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,26 +52,14 @@ func bad(field, detail string, allowed ...string) error {
 	return &badRequest{field: field, detail: detail + ".", allowed: allowed}
 }
 
-// wireRequest is the JSON of a request.
-type wireRequest struct {
-	ID       *string   `json:"id"`
-	Op       *string   `json:"op"`
-	Channel  *string   `json:"channel"`
-	Exchange *string   `json:"exchange"`
-	Symbols  *[]string `json:"symbols"`
-	Depth    *int      `json:"depth"`
-}
-
 // maxID is the most bytes of an id.
 const maxID = 64
 
-// parseRequest reads one message strictly: an unknown field is an error, because a mistyped depth must not mean the default.
-// The id is filled in, if it could be read, also where there is an error.
+// parseRequest reads one message strictly: a field that is unknown, spelled otherwise or there twice is an error, because a
+// mistyped depth must not mean the default. The id is filled in, if it could be read, also where there is an error.
 func parseRequest(text []byte, exchanges []market.ExchangeID) (q request, err error) {
 	var w wireRequest
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	wrong := d.Decode(&w) // the other fields are filled in also beside one that is unknown or of the wrong type
+	wrong := w.read(text)
 	if w.ID != nil {
 		if len(*w.ID) > maxID {
 			return q, bad("id", fmt.Sprintf("id is longer than %d bytes", maxID))
@@ -83,10 +67,7 @@ func parseRequest(text []byte, exchanges []market.ExchangeID) (q request, err er
 		q.ID = *w.ID
 	}
 	if wrong != nil {
-		return q, unreadable(wrong)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return q, bad("", "One message holds one JSON object")
+		return q, wrong
 	}
 	if w.Op == nil || !slices.Contains(ops, *w.Op) {
 		return q, bad("op", "op is missing or unknown", ops...)
@@ -104,17 +85,6 @@ func parseRequest(text []byte, exchanges []market.ExchangeID) (q request, err er
 		return q, err
 	}
 	return q, q.symbols(w.Symbols)
-}
-
-// unreadable says in our own words what is wrong with a message that is no request.
-func unreadable(err error) error {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
-		return bad(e.Field, e.Field+" has the wrong type: it is "+clip(e.Value))
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return bad("", "There is no field "+clip(name), "id", "op", "channel", "exchange", "symbols", "depth")
-	}
-	return bad("", `The message is not a JSON object such as {"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":["BTC/USDT"],"depth":50}`)
 }
 
 func (q *request) channel(name *string) error {

@@ -16,7 +16,7 @@ import (
 // ErrNoHandshake is a request that does not ask for a WebSocket.
 var ErrNoHandshake = errors.New("not a WebSocket handshake")
 
-// ErrForeignOrigin is a handshake that a page of another origin made in a browser.
+// ErrForeignOrigin is a request that a page of another origin made in a browser.
 var ErrForeignOrigin = errors.New("a page of another origin asked")
 
 // handshakeBound is how long the answer to a handshake may take to be written.
@@ -72,7 +72,8 @@ func hasToken(list, token string) bool {
 }
 
 // foreign tells whether a browser made the request for a page that the gateway did not serve: the pages of the web have no
-// business with a gateway on loopback. Programs send no Origin.
+// business with a gateway on loopback. Programs send no Origin, and neither does a browser for a page of the gateway's own
+// that asks for events.
 func foreign(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	return origin != "" && !strings.EqualFold(origin, "http://"+r.Host) && !strings.EqualFold(origin, "https://"+r.Host)
