@@ -121,9 +121,8 @@ func namesRedis(parts []string) bool {
 }
 
 // Redis in every kind of trouble under load: nothing fails, nothing live waits for it, a stale answer waits at most 60 ms,
-// and the trouble is named while it lasts.
+// and the trouble is named while it lasts. It measures times of milliseconds, so it runs alone.
 func TestRedis_inTroubleUnderLoad(t *testing.T) {
-	t.Parallel()
 	redis := redistest.Start(t)
 	sim := simulate(t, "--no-limits")
 	plain := before(t, sim).with("fresh_for=50ms") // nearly every answer is asked of the exchange
