@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"errors"
 	"io"
 	"time"
@@ -122,7 +121,7 @@ func (c *session) control(h ws.Header, body io.Reader) ending {
 	return ending{} // a pong that nobody asked for, which RFC 6455 allows
 }
 
-// follow does what one message asks.
+// follow does what one message asks, or has it done where that may wait.
 func (c *session) follow(text []byte) ending {
 	q, err := parseRequest(text, c.streams.cfg.Exchanges)
 	switch {
@@ -130,10 +129,8 @@ func (c *session) follow(text []byte) ending {
 		c.refuse(q.ID, hub.Topic{}, err)
 	case q.Op == opPing:
 		c.client.Tell(heartbeat(time.Now()))
-	case q.Op == opUnsubscribe:
-		c.unsubscribe(&q)
 	default:
-		c.subscribe(&q)
+		return c.later(&q)
 	}
 	return ending{}
 }
@@ -142,29 +139,4 @@ func (c *session) follow(text []byte) ending {
 func (c *session) refuse(id string, t hub.Topic, err error) {
 	c.streams.metrics.refused.Inc()
 	c.client.Tell(c.streams.refuse(id, t, err))
-}
-
-func (c *session) unsubscribe(q *request) {
-	for _, p := range q.Pairs {
-		if t := q.topic(p); !c.client.Unsubscribe(t) {
-			c.refuse(q.ID, t, bad("symbols", p.String()+" is not subscribed to with this channel and depth"))
-		}
-	}
-}
-
-// subscribe finds the pairs in the exchange's list and subscribes to their topics. All pairs of a message together wait
-// for the list no longer than one would.
-func (c *session) subscribe(q *request) {
-	ctx, cancel := context.WithTimeout(c.ctx, listingBound)
-	defer cancel()
-	for _, p := range q.Pairs {
-		t := q.topic(p)
-		l, err := c.streams.cfg.Listing(ctx, t.Key.Exchange, t.Key.Pair)
-		if err == nil {
-			err = c.client.Subscribe(l, t, "")
-		}
-		if err != nil {
-			c.refuse(q.ID, t, err)
-		}
-	}
 }

@@ -15,7 +15,8 @@ import (
 	"exchange-gateway/internal/feed/hub"
 )
 
-// session is one WebSocket connection of a client: one goroutine receives, another sends.
+// session is one WebSocket connection of a client: one goroutine receives, another sends, and
+// more run only while what it asked waits for an exchange, see turns.
 type session struct {
 	streams *Streams
 	conn    net.Conn
@@ -25,6 +26,7 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	pace    pace
+	turns   turns
 
 	ending atomic.Bool // the time for reading is over soon, see end
 

@@ -27,8 +27,12 @@ const (
 	// closeBound is how long a close frame may take to be written, and after it how long the client may take to hang up, and
 	// maxLinger how much it may send until then.
 	closeBound, maxLinger = time.Second, 1 << 20
-	// listingBound is how long a message of a client waits for an exchange's list of pairs.
+	// listingBound is how long a message of a client waits for an exchange's list of pairs, behind earlier ones or alone.
 	listingBound = 10 * time.Second
+	// maxWaiting is how many messages of one client may wait for lists: a whole burst, as a client may begin with one that
+	// names its pairs one by one. They keep less than 1 MiB. A client above it, who went on asking of an exchange that does
+	// not answer, is closed with 1008.
+	maxWaiting = messageBurst
 	// sendBuffer bounds what the kernel holds for a client that does not read; lastBuffer leaves room for the close frame
 	// behind it.
 	sendBuffer, lastBuffer = 64 << 10, 256 << 10

@@ -101,6 +101,7 @@ func (c *session) cutWith() (stop func() bool) {
 
 // finish lets go of everything, after both goroutines.
 func (c *session) finish() {
+	c.turns.running.Wait() // their context has ended
 	c.client.Close()
 	c.linger()
 	_ = c.conn.Close() // what matters was written before
