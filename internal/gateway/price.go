@@ -186,7 +186,7 @@ func (c *contest) price(winner int) *Price {
 	book := c.said[winner].Book
 	p := &Price{Pair: c.pair, Book: *book, Fallback: winner > 0, Passed: c.said[:winner:winner]}
 	bid, ask, _, _ := book.Top()
-	p.Mid = mid(bid.Price, ask.Price)
+	p.Mid = market.Mid(bid.Price, ask.Price)
 	for i := range p.Passed {
 		if v := &p.Passed[i]; v.Err == nil { // was asked, and is still thinking
 			v.Err = c.b.venues[v.Exchange].slow(market.OpOrderBook)

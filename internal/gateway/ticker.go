@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"exchange-gateway/internal/market"
 )
 
@@ -134,19 +132,8 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 func newTicker(b *Book) *Ticker {
 	t := &Ticker{Book: *b}
 	if bid, ask, hasBid, hasAsk := b.Top(); hasBid && hasAsk {
-		t.Mid = market.Some(mid(bid.Price, ask.Price))
-		t.Spread = market.Some(market.NumberOf(ask.Price.Decimal().Sub(bid.Price.Decimal())))
+		t.Mid = market.Some(market.Mid(bid.Price, ask.Price))
+		t.Spread = market.Some(market.Spread(bid.Price, ask.Price))
 	}
 	return t
-}
-
-var half = decimal.New(5, -1)
-
-// mid is exactly half way: with one digit more than the prices have only where it is needed.
-func mid(bid, ask market.Number) market.Number {
-	sum := bid.Decimal().Add(ask.Decimal())
-	if sum.Coefficient().Bit(0) == 0 && sum.Exponent() <= 0 {
-		return market.NumberOf(decimal.NewFromBigInt(sum.Coefficient().Rsh(sum.Coefficient(), 1), sum.Exponent()))
-	}
-	return market.NumberOf(sum.Mul(half))
 }

@@ -38,17 +38,22 @@ func (l *Levels) encoded() *encodedLevels {
 // levelBytes is a generous guess of one encoded level: two numbers of a dozen digits and seven bytes of punctuation.
 const levelBytes = 40
 
+// AppendJSON appends the level as an array of two strings: ["64073.00","0.58849577"].
+func (l *Level) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '[', '"')
+	dst = l.Price.AppendText(dst)
+	dst = append(dst, '"', ',', '"')
+	dst = l.Size.AppendText(dst)
+	return append(dst, '"', ']')
+}
+
 func encodeSide(side []Level) encodedSide {
 	text, ends := make([]byte, 0, len(side)*levelBytes), make([]uint32, len(side))
 	for i := range side {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(text, '[', '"')
-		text = side[i].Price.AppendText(text)
-		text = append(text, '"', ',', '"')
-		text = side[i].Size.AppendText(text)
-		text = append(text, '"', ']')
+		text = side[i].AppendJSON(text)
 		ends[i] = uint32(len(text)) // a side of 4 GiB of text is beyond every body limit
 	}
 	return encodedSide{text: text, ends: ends}

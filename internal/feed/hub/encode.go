@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/market"
 )
@@ -114,11 +112,7 @@ func appendLevels(b []byte, levels []market.Level) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, '[', '"')
-		b = levels[i].Price.AppendText(b)
-		b = append(b, '"', ',', '"')
-		b = levels[i].Size.AppendText(b)
-		b = append(b, '"', ']')
+		b = levels[i].AppendJSON(b)
 	}
 	return b
 }
@@ -132,21 +126,11 @@ func appendBest(b []byte, best *feed.Best) []byte {
 	var mid, spread market.Number
 	both := best.HasBid && best.HasAsk
 	if both {
-		bid, ask := best.Bid.Price.Decimal(), best.Ask.Price.Decimal()
-		mid, spread = middle(bid, ask), market.NumberOf(ask.Sub(bid))
+		mid, spread = market.Mid(best.Bid.Price, best.Ask.Price), market.Spread(best.Bid.Price, best.Ask.Price)
 	}
 	b = appendNumber(append(b, `,"mid":`...), mid, both)
 	b = appendNumber(append(b, `,"spread":`...), spread, both)
 	return append(b, '}')
-}
-
-// middle is exact, and spelled as REST spells it: it has one digit more than the prices only where it needs it.
-func middle(bid, ask decimal.Decimal) market.Number {
-	sum := bid.Add(ask)
-	if c := sum.Coefficient(); c.Bit(0) == 0 && sum.Exponent() <= 0 {
-		return market.NumberOf(decimal.NewFromBigInt(c.Rsh(c, 1), sum.Exponent()))
-	}
-	return market.NumberOf(sum.Mul(decimal.New(5, -1)))
 }
 
 func appendNumber(b []byte, n market.Number, has bool) []byte {
