@@ -29,7 +29,6 @@ type book struct {
 	// a snapshot by REST then tells how the book stood once, and not that its changes will come.
 	frozen bool
 
-	failures     int       // times that it was lost in a row without a healthy minute
 	refusedUntil time.Time // the exchange will not stream it; asked again then
 	told         Best      // the best bid and ask that the listener knows
 	keptAt       time.Time
@@ -38,24 +37,6 @@ type book struct {
 
 // healthyAfter is how long a book or connection has to last until what went wrong before is forgotten.
 const healthyAfter = time.Minute
-
-// names finds the label of a pair.
-func (b *book) name(p market.Pair) *label {
-	for _, n := range b.labels {
-		if n.key.Pair == p {
-			return n
-		}
-	}
-	return nil
-}
-
-// failed counts that the book was lost, unless it had been well for a while.
-func (b *book) failed(now time.Time) {
-	if b.state == StateLive && now.Sub(b.since) >= healthyAfter {
-		b.failures = 0
-	}
-	b.failures++
-}
 
 // freshness is the state at this moment: a live book whose time ran out is stale before anybody has noted it.
 func (b *book) freshness(now time.Time) Freshness {

@@ -23,10 +23,14 @@ type conn struct {
 	events map[string][]market.StreamEvent
 	count  int
 	last   time.Time
+	dead   bool // nothing comes any more
 }
 
 // send puts a message in; the caller holds the lock.
 func (c *conn) send(events ...market.StreamEvent) {
+	if c.dead {
+		return
+	}
 	c.count++
 	raw := "message " + strconv.Itoa(c.count)
 	c.events[raw] = events
@@ -86,6 +90,9 @@ func (c *conn) Subscribe(ctx context.Context, subs []market.StreamSub) error {
 	if c.err != nil {
 		return c.err
 	}
+	if c.dead {
+		w.n.inVain++
+	}
 	if w.silent {
 		return nil
 	}
@@ -128,6 +135,9 @@ func (c *conn) Unsubscribe(ctx context.Context, subs []market.StreamSub) error {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	c.w.n.unsubscribes++
+	if c.dead {
+		c.w.n.inVain++
+	}
 	for _, sub := range subs {
 		if sub.Channel == market.StreamBest {
 			delete(c.tops, sub.Listing.StreamSymbol())

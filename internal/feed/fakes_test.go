@@ -44,7 +44,7 @@ type world struct {
 
 // tally is what an exchange was asked.
 type tally struct {
-	dials, dos, failed, subscribes, unsubscribes, rests, asking, mostAsking, overspent int
+	dials, mostOpen, inVain, dos, failed, subscribes, unsubscribes, rests, asking, mostAsking, overspent int
 }
 
 func (w *world) tally() tally {
@@ -119,6 +119,7 @@ func (w *world) Dial(ctx context.Context) (market.StreamConn, error) {
 		close(c.closed)
 	}
 	w.conns = append(w.conns, c)
+	w.n.mostOpen = max(w.n.mostOpen, len(w.conns))
 	return c, nil
 }
 
@@ -245,6 +246,24 @@ func (w *world) tellAll() {
 	defer w.mu.Unlock()
 	for _, c := range w.conns {
 		c.send()
+	}
+}
+
+// kill has every connection that is open take what is sent and say nothing any more, without an end.
+func (w *world) kill() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		c.dead = true
+	}
+}
+
+// revive ends that.
+func (w *world) revive() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		c.dead = false
 	}
 }
 

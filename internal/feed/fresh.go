@@ -47,9 +47,8 @@ func (s *shard) loseAll(l *link, err error) {
 
 // lost gives a copy up, and then sees to it that it comes back.
 func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
-	b := x.book
 	if !x.lost || remedy == market.RemedyResubscribe && x.resubAt.IsZero() {
-		b.failed(s.now)
+		x.failed(s.now)
 		s.venue.metrics.resync(kindOf(err))
 		s.venue.logLost(x, err)
 	}
@@ -58,10 +57,7 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 	switch remedy {
 	case market.RemedySnapshot:
 	case market.RemedyResubscribe:
-		if x.resubAt.IsZero() {
-			x.resubAt = s.now.Add(bookDelay(b.failures))
-			signal(s.woken)
-		}
+		s.again(x)
 	case market.RemedyReconnect:
 		x.link.fail(err)
 	}
@@ -96,15 +92,24 @@ func (s *shard) lose(x *seat, err error) {
 func (s *shard) expire(b *book) {
 	x := b.shown
 	s.keepCopy(b)
-	b.failed(s.now)
+	x.failed(s.now)
 	b.state, b.reason, b.since = StateStale, market.KindTimeout, x.overAt()
 	s.tellFreshness(b)
 	s.venue.metrics.resync(market.KindTimeout)
+	if s.suspects(x.link, silentFor) {
+		return
+	}
 	if s.venue.rules.Recheck && s.venue.rules.SnapshotDepth > 0 && x.mute {
 		return // the snapshot that would be needed cannot be had either; checks and the book's own events go on
 	}
-	if x.resubAt.IsZero() {
-		x.resubAt = s.now.Add(bookDelay(b.failures))
+	s.again(x)
+}
+
+// again has the subscription of a seat ended and started, later the more often it was lost; never on a connection that is
+// about to be replaced for its silence.
+func (s *shard) again(x *seat) {
+	if x.resubAt.IsZero() && x.link.suspectAt.IsZero() {
+		x.resubAt = s.now.Add(bookDelay(x.failures))
 		signal(s.woken)
 	}
 }

@@ -27,6 +27,8 @@ type link struct {
 	planned  bool  // we end it, and nothing is lost by that
 	retiring bool  // the exchange said that it will end it
 	rotateAt time.Time
+	// suspectAt is when it was found to carry nothing while a book of it was behind or over; zero for one that is trusted.
+	suspectAt time.Time
 
 	proven   chan struct{} // closed when the exchange said something about what was subscribed
 	isProven bool
@@ -103,7 +105,8 @@ func (l *link) take(books []*book) []market.StreamSub {
 			x = newSeat(b, l)
 			l.seats[b.symbol] = x
 		}
-		x.asked, x.refused, x.resubAt, x.waiting = true, false, time.Time{}, l.shard.now
+		x.asked, x.refused, x.resubAt = true, false, time.Time{}
+		x.sent, x.waiting = l.shard.now, l.shard.now
 		subs = append(subs, market.StreamSub{Listing: b.listing, Channel: market.StreamBook})
 	}
 	return subs

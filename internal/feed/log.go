@@ -37,10 +37,16 @@ func (v *venue) logRefused(s *shard, err error) {
 		slog.Int("books", len(s.books)), slog.String("kind", kindOf(err).String()), slog.Any("err", err))
 }
 
+// logSilent tells of a connection that another one is to replace because nothing comes on it.
+func (v *venue) logSilent(l *link) {
+	v.feed.config.Log.Warn("stream silent", slog.String("exchange", string(v.ID)), slog.Uint64("connection", l.number),
+		slog.Int("books", len(l.seats)), slog.Duration("for", elapsed(l.shard.now, l.conn.LastFrame())))
+}
+
 func (v *venue) logLost(x *seat, err error) {
 	if v.feed.config.Log.Enabled(context.Background(), slog.LevelDebug) {
 		v.feed.config.Log.Debug("book lost", slog.String("exchange", string(v.ID)), slog.String("symbol", x.book.symbol),
-			slog.Int("times", x.book.failures), slog.String("kind", kindOf(err).String()), slog.Any("err", err))
+			slog.Int("times", x.failures), slog.String("kind", kindOf(err).String()), slog.Any("err", err))
 	}
 }
 

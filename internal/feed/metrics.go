@@ -11,6 +11,7 @@ const (
 	causeCut      = "cut"      // the other one died
 	causeRotation = "rotation" // its time had come
 	causeNotice   = "notice"   // the exchange said that it would end it
+	causeSilence  = "silence"  // nothing came on it any more, and it may have been dead
 )
 
 // Labels of snapshots.
@@ -118,7 +119,7 @@ func (m *metrics) of(id market.ExchangeID) *venueMetrics {
 		snapshots:   set(m.snapshots, resultOK, resultFailed, resultHeld),
 		rechecks:    set(m.rechecks, checkAgrees, checkAhead, checkBehind, checkLate, checkFailed),
 		comparisons: set(m.comparisons, compareAgrees, compareDiffers, compareUndecided),
-		reconnects:  set(m.reconnects, causeCut, causeRotation, causeNotice),
+		reconnects:  set(m.reconnects, causeCut, causeRotation, causeNotice, causeSilence),
 	}
 	for i, name := range eventNames {
 		v.events[i] = m.events.WithLabelValues(exchange, name)

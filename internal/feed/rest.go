@@ -28,13 +28,13 @@ func (s *shard) want(x *seat) {
 	switch {
 	case x.synced():
 		r = rankRefresh // the procedure needs a younger one for what it keeps
-	case b.shown != nil && b.shown != x && b.shown.synced():
+	case b.shown != x && b.state == StateLive:
 		r = rankNext
 	case b.watched.Load() > 0:
 		r = rankWatched
 	}
 	x.wanted++
-	s.queueSnapshot(x, r, max(bookDelay(x.wanted), bookDelay(b.failures)))
+	s.queueSnapshot(x, r, max(bookDelay(x.wanted), bookDelay(x.failures)))
 }
 
 func (s *shard) queueSnapshot(x *seat, r rank, delay time.Duration) {
@@ -130,7 +130,8 @@ func (s *shard) stillAsked(j *job) bool {
 	s.enter()
 	defer s.mu.Unlock()
 	x := j.seat
-	if x.link.over == nil && !x.book.gone && x.asked && (j.rank.snapshot() || x.synced()) {
+	wanted := x.synced() || j.rank.snapshot() && x.link.suspectAt.IsZero()
+	if x.link.over == nil && !x.book.gone && x.asked && wanted {
 		if j.rank == rankCompare {
 			x.passed = &passed{}
 			x.passed.note(x)

@@ -18,11 +18,13 @@ type seat struct {
 	bestOn       bool      // so was that of the channel of the best bid and ask
 	bestAt       time.Time // not before
 	bestFailures int       // in a row
+	sent         time.Time // when it began to be
 	waiting      time.Time // since when nothing is under way but the exchange's answer
 	resubAt      time.Time // when to end and start it, zero for never
 	refused      bool
 	snapshot     bool // a REST snapshot is queued or under way
 	wanted       int  // snapshots asked for since one was loaded
+	failures     int  // times that it was lost in a row without a healthy minute
 	checking     bool // a REST check is queued or under way
 	checkAt      time.Time
 	mute         bool              // the last check got no answer
@@ -74,6 +76,16 @@ func (s *shard) touch(x *seat) {
 
 func newSeat(b *book, l *link) *seat {
 	return &seat{book: b, link: l, local: localbook.New()}
+}
+
+// failed counts that the copy was lost, unless it had been well for a while. What was lost on one connection is not held
+// against the next one: connections have a backoff of their own.
+func (s *seat) failed(now time.Time) {
+	b := s.book
+	if b.shown == s && b.state == StateLive && now.Sub(b.since) >= healthyAfter {
+		s.failures = 0
+	}
+	s.failures++
 }
 
 // synced tells whether the copy is the exchange's book as far as its procedure can tell.

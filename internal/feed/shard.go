@@ -181,6 +181,10 @@ func (s *shard) replaceDue(due func(time.Time) bool) bool {
 		s.cause = causeNotice
 		return true
 	}
+	if !s.cur.suspectAt.IsZero() {
+		s.cause = causeSilence
+		return true
+	}
 	if due(s.cur.rotateAt) {
 		s.cause = causeRotation
 		return true
@@ -205,6 +209,9 @@ func (s *shard) settle() *link {
 	case s.next != nil && (s.switched() || s.now.Sub(s.next.since) > overlap):
 		l := s.cur
 		s.cur, s.next = s.next, nil
+		if !l.suspectAt.IsZero() {
+			s.punish(l) // the one that took its place may be no better
+		}
 		return l
 	}
 	return nil
@@ -222,7 +229,7 @@ func (s *shard) switched() bool {
 
 // punish decides when the next connection may be opened after l ended.
 func (s *shard) punish(l *link) {
-	if s.now.Sub(l.since) >= healthyAfter {
+	if l.lasted() >= healthyAfter {
 		s.failures = 0
 	}
 	s.failures++

@@ -69,7 +69,8 @@ func (s *shard) describe(out *Status) {
 	for _, l := range []*link{s.cur, s.next} {
 		if l != nil && l.over == nil {
 			out.Connections = append(out.Connections, ConnectionStatus{
-				Since: l.since, LastFrame: l.conn.LastFrame(), Books: len(l.seats), Retiring: l.retiring || l == s.cur && s.next != nil,
+				Since: l.since, LastFrame: l.conn.LastFrame(), Books: len(l.seats),
+				Retiring: l.retiring || !l.suspectAt.IsZero() || l == s.cur && s.next != nil,
 			})
 		}
 	}

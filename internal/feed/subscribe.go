@@ -19,7 +19,7 @@ type act = func(context.Context) bool
 // the exchange refuses joiners before.
 func (l *link) decide(due func(time.Time) bool) act {
 	s := l.shard
-	if l.over != nil || !due(later(l.subscribeAt, s.now)) {
+	if l.over != nil || !l.suspectAt.IsZero() || !due(later(l.subscribeAt, s.now)) {
 		return nil
 	}
 	most := max(s.venue.rules.Batch, 1)
@@ -112,7 +112,7 @@ func (l *link) renew(ctx context.Context, again []*seat) {
 		s.enter()
 		defer s.mu.Unlock()
 		for _, x := range again {
-			x.resubAt = s.now.Add(max(bookDelay(x.book.failures+1), retryAfter(err), bookFirst))
+			x.resubAt = s.now.Add(max(bookDelay(x.failures+1), retryAfter(err), bookFirst))
 		}
 		return
 	}

@@ -118,6 +118,7 @@ func (s *shard) sweep(n *counts) time.Duration {
 			continue
 		}
 		l.listen()
+		s.trust(l)
 		s.safely(l, func() { s.take(l, l.conn.Tick(s.now), s.now, nil) })
 		for _, x := range l.seats {
 			s.silent(x)
@@ -136,8 +137,12 @@ func (s *shard) silent(x *seat) {
 	if !x.asked || x.refused || x.synced() || x.snapshot || !x.resubAt.IsZero() || s.now.Sub(x.waiting) < answerWithin {
 		return
 	}
-	s.lost(x, s.venue.refuse(market.KindTimeout, errUnanswered), market.RemedyResubscribe)
 	s.unreachable(x.book, market.KindTimeout)
+	// An exchange that lives confirms at least what was sent: no frame since then is as good as a longer silence.
+	if s.suspects(x.link, min(s.now.Sub(x.sent)+1, silentFor)) {
+		return
+	}
+	s.lost(x, s.venue.refuse(market.KindTimeout, errUnanswered), market.RemedyResubscribe)
 }
 
 // look decides what a book's time asks for, and returns in how long to look again.
@@ -202,5 +207,6 @@ func (s *shard) missing(x *seat) {
 		return
 	}
 	x.book.frozen = true
+	s.suspects(x.link, silentFor)
 	s.lost(x, s.venue.refuse(market.KindTimeout, errFrozen), market.RemedyResubscribe)
 }

@@ -11,7 +11,7 @@ import (
 
 func TestFeed_threeReadsInAMinuteStartAStream(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w := newWorld(market.StreamRules{})
+		w := newWorld(market.StreamRules{VouchFor: 4 * time.Hour})
 		r := start(t, w)
 		sleep(time.Second)
 		read := func(n int, apart time.Duration) {

@@ -94,11 +94,22 @@ func rows() []row {
 		// Silence.
 		{
 			faultCase: faultCase{name: "silent", lasts: 100 * s}, faults: faults{{Kind: exchangesim.FaultSilent, For: 100 * s}},
-			stale: quiet, live: each(35 * s), connects: by[int]{"binance": 2, "okx": 15, "coinbase": 15}, snapshots: by[int]{"binance": 5},
+			stale: quiet, live: each(35 * s), connects: by[int]{"binance": 10, "okx": 15, "coinbase": 15}, snapshots: by[int]{"binance": 5},
 		},
 		{
 			faultCase: faultCase{name: "half_open", lasts: 100 * s, heals: true}, faults: faults{{Kind: exchangesim.FaultHalfOpen, For: 100 * s}},
 			stale: quiet, live: each(60 * s), connects: each(1), snapshots: by[int]{"binance": 4},
+		},
+		{ // the connection may be dead for ever: another one takes its place while it lasts
+			faultCase: faultCase{name: "half_open, long", lasts: 200 * s, heals: true}, faults: faults{{Kind: exchangesim.FaultHalfOpen, For: 200 * s}},
+			stale: by[time.Duration]{"binance": 60 * s}, live: by[time.Duration]{"binance": 10 * s},
+			connects: by[int]{"binance": 1}, snapshots: by[int]{"binance": 3},
+		},
+		{
+			faultCase: faultCase{name: "silent, one connection", lasts: 200 * s, heals: true},
+			faults:    faults{{Kind: exchangesim.FaultSilent, Count: 1, For: 200 * s}},
+			stale:     by[time.Duration]{"binance": 60 * s}, live: by[time.Duration]{"binance": 10 * s},
+			connects: by[int]{"binance": 1}, snapshots: by[int]{"binance": 3},
 		},
 		{ // a snapshot by REST is believed like any event of a book's own: no longer than that
 			faultCase: faultCase{name: "freeze", lasts: 120 * s, alone: true, flaps: true}, symbol: true, faults: faults{{Kind: exchangesim.FaultFreeze, For: 120 * s}},
