@@ -30,6 +30,9 @@ var (
 	gone      = ending{ws.StatusAbnormalClosure, "", endClient} // nobody is there to be told
 )
 
+// ours tells whether the gateway ended the connection for something that the client did or did not do.
+func (e ending) ours() bool { return e.why == endSlow || e.why == endMisuse }
+
 // endingOf is how a connection ends for which the hub has nothing more.
 func endingOf(err error) ending {
 	switch {

@@ -34,7 +34,11 @@ func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, af
 	m := s.metrics
 	m.clients.WithLabelValues(transportEvents).Inc()
 	defer m.clients.WithLabelValues(transportEvents).Dec()
-	m.ended.WithLabelValues(transportEvents, e.serve(r.Context(), client)).Inc()
+	why := e.serve(r.Context(), client)
+	m.ended.WithLabelValues(transportEvents, why).Inc()
+	if why == endSlow {
+		s.farewells.log(s.log, farewell{transport: transportEvents, reason: tooSlow.reason, subscriptions: 1})
+	}
 	return nil
 }
 
@@ -43,6 +47,7 @@ type events struct {
 	streams *Streams
 	w       http.ResponseWriter
 	out     *http.ResponseController
+	armed   time.Time // when the bound of a write was set
 }
 
 // retryMillis is after how long a client's EventSource comes back.
@@ -62,6 +67,7 @@ func (e *events) serve(ctx context.Context, client *hub.Client) (why string) {
 	if err := e.write([]byte("retry: " + retryMillis + "\n\n")); err != nil {
 		return e.endOf(err)
 	}
+	sent := e.streams.metrics.frames.WithLabelValues(transportEvents)
 	var buf []byte
 	for {
 		frames, err := client.Next(ctx)
@@ -81,7 +87,7 @@ func (e *events) serve(ctx context.Context, client *hub.Client) (why string) {
 		if err := e.write(buf); err != nil {
 			return e.endOf(err)
 		}
-		e.streams.metrics.frames.WithLabelValues(transportEvents).Add(float64(len(frames)))
+		sent.Add(float64(len(frames)))
 		if cap(buf) > maxBatch {
 			buf = nil
 		}
@@ -97,10 +103,13 @@ func event(dst []byte, id, kind string, data []byte) []byte {
 	return append(append(append(dst, "data: "...), data...), "\n\n"...)
 }
 
-// write sends within the bound of a write.
+// write sends within the bound of a write, which is that of session.arm.
 func (e *events) write(b []byte) error {
-	if err := e.out.SetWriteDeadline(time.Now().Add(e.streams.cfg.Patience)); err != nil {
-		return err
+	if now := time.Now(); now.Sub(e.armed) >= e.streams.rearm() {
+		if err := e.out.SetWriteDeadline(now.Add(e.streams.cfg.Patience)); err != nil {
+			return err
+		}
+		e.armed = now
 	}
 	if err := e.streams.base.Err(); err != nil { // it ended before the bound was set, and could not end the write
 		return err

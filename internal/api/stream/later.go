@@ -87,7 +87,9 @@ func (c *session) unsubscribe(q *request) {
 		t := q.topic(p)
 		if !c.client.Unsubscribe(t) {
 			c.refuse(q.ID, t, bad("symbols", p.String()+" is not subscribed to with this channel and depth"))
+			continue
 		}
+		c.subscribed.Add(-1)
 	}
 }
 
@@ -104,6 +106,8 @@ func (c *session) subscribe(q *turn) {
 		}
 		if err != nil {
 			c.refuse(q.ID, t, err)
+			continue
 		}
+		c.subscribed.Add(1)
 	}
 }

@@ -2,7 +2,6 @@ package stream_test
 
 import (
 	"context"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +104,7 @@ func TestLater_aListThatHangsKeepsNothingElseWaiting(t *testing.T) {
 
 // inBubble serves clients without sockets, with the list that hangs.
 func inBubble(t *testing.T, h *hung) (*rig, *rawClient) {
-	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	p := newPipes()
 	r := serve(t, p, func(c *stream.Config) { c.Listing = h.listing })
 	return r, upgrade(t, p.dial())
 }

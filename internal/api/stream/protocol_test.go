@@ -142,6 +142,8 @@ type pipes struct {
 	done  chan struct{}
 }
 
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
+
 func (p *pipes) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
@@ -161,7 +163,7 @@ func (p *pipes) dial() net.Conn {
 
 func TestProtocol_aMessageHasToEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+		p := newPipes()
 		r := serve(t, p)
 		c, patient := upgrade(t, p.dial()), upgrade(t, p.dial())
 		began := time.Now()

@@ -3,6 +3,7 @@ package stream_test
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -73,8 +74,8 @@ func TestSlow_aReaderThatStops(t *testing.T) {
 		}
 	}
 	end()
-	if closed < patience || closed > patience+5*time.Second {
-		t.Errorf("closed after %v, want %v and a little", closed, patience)
+	if closed < patience*9/10 || closed > patience+5*time.Second {
+		t.Errorf("closed after %v, want nine tenths of %v and a little", closed, patience)
 	}
 	if worst > patience/2 {
 		t.Errorf("the other client waited %v for a message", worst)
@@ -149,7 +150,8 @@ func TestSlow_aReaderThatPauses(t *testing.T) {
 
 func TestSlow_aReaderOfEventsThatStops(t *testing.T) {
 	const patience = time.Second
-	r := newRig(t, func(c *stream.Config) { c.Patience = patience })
+	l := &logged{}
+	r := newRig(t, func(c *stream.Config) { c.Patience, c.Log = patience, slog.New(slog.NewTextHandler(l, nil)) })
 	conn, err := net.Dial("tcp", r.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -164,11 +166,15 @@ func TestSlow_aReaderOfEventsThatStops(t *testing.T) {
 	end := r.busy(2 * time.Millisecond)
 	defer end()
 	until(t, "it is closed", func() bool { return r.ended("sse", "slow") == 1 })
-	if took := time.Since(began); took < patience || took > patience+5*time.Second {
-		t.Errorf("closed after %v, want %v and a little", took, patience)
+	if took := time.Since(began); took < patience*9/10 || took > patience+5*time.Second {
+		t.Errorf("closed after %v, want nine tenths of %v and a little", took, patience)
 	}
 	until(t, "its subscription is given back", func() bool { _, released := r.feed.counts(); return released == 1 })
 	until(t, "nothing of it is left", func() bool { return r.clients("sse") == 0 })
+	const want = `level=INFO msg="stream client closed" transport=sse reason="the client reads too slowly" subscriptions=1`
+	if got := l.lines(); len(got) != 1 || got[0] != want {
+		t.Errorf("logged %q, want %q", got, want)
+	}
 }
 
 // get opens a stream of events on a connection of its own.

@@ -51,6 +51,9 @@ var ErrStopping = errors.New("the gateway is stopping")
 // DefaultPatience is how long a write may wait for a client that does not read, as the hub waits for one.
 const DefaultPatience = 10 * time.Second
 
+// rearm is for how long the bound of a write that was set serves for the writes after it, too.
+func (s *Streams) rearm() time.Duration { return s.cfg.Patience / 10 }
+
 // Problem is an error as a client reads it.
 type Problem struct {
 	Code       string
@@ -79,6 +82,8 @@ type Streams struct {
 	log     *slog.Logger
 	metrics *metrics
 	batches batches
+
+	farewells farewells
 
 	mu      sync.Mutex
 	clients int

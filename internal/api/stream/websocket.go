@@ -106,6 +106,9 @@ func (c *session) finish() {
 	c.linger()
 	_ = c.conn.Close() // what matters was written before
 	c.streams.metrics.ended.WithLabelValues(transportWebSocket, c.why()).Inc()
+	if e := c.ended; e.ours() {
+		c.streams.farewells.log(c.streams.log, farewell{transportWebSocket, e.code, e.reason, int(c.subscribed.Load())})
+	}
 	c.streams.connected(-1)
 }
 
