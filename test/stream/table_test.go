@@ -88,7 +88,7 @@ func rows() []row {
 				{Kind: exchangesim.FaultDuplicate, Percent: 10, Seed: 3, For: 120 * s},
 				{Kind: exchangesim.FaultMalformed, Percent: 5, Seed: 4, For: 120 * s},
 			},
-			stale: each(120 * s), live: each(65 * s), connects: by[int]{"okx": 5, "coinbase": 20}, snapshots: by[int]{"binance": 30, "okx": 6},
+			stale: each(120 * s), live: each(65 * s), connects: by[int]{"okx": 10, "coinbase": 20}, snapshots: by[int]{"binance": 30, "okx": 10},
 		},
 
 		// Silence.
