@@ -71,7 +71,7 @@ func (s *shard) compareTo(x *seat, rest *market.OrderBook, asked time.Time, err 
 		s.resolve()
 		return
 	}
-	if x.changedAt.After(asked.Add(-stillBefore)) || x.changedAt.After(rest.ConfirmedAt.Add(-stillBefore)) {
+	if !x.still(asked) || !x.still(rest.ConfirmedAt) {
 		s.venue.metrics.comparisons[compareUndecided].Inc()
 		return
 	}

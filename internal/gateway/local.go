@@ -6,13 +6,15 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// Local keeps books from the exchanges' streams. Neither method does I/O or waits.
+// Local keeps books from the exchanges' streams. No method does I/O or waits.
 type Local interface {
 	// Book is the book that is kept of a pair, with its true clocks, and whether the exchange vouches for it at this moment.
 	// It is false where none is kept.
 	Book(exchange market.ExchangeID, pair market.Pair) (b *market.OrderBook, live, ok bool)
 	// Used notes that a caller asked for the book of a listing: what is asked for often is streamed.
 	Used(l *market.Listing)
+	// Seen tells of a book that the exchange just answered with: a stream that stays behind it is not live.
+	Seen(b *market.OrderBook)
 }
 
 // noLocal is a gateway without streams.
@@ -21,10 +23,12 @@ type noLocal struct{}
 func (noLocal) Book(market.ExchangeID, market.Pair) (*market.OrderBook, bool, bool) {
 	return nil, false, false
 }
-func (noLocal) Used(*market.Listing) {}
+func (noLocal) Used(*market.Listing)   {}
+func (noLocal) Seen(*market.OrderBook) {}
 
 // local answers with the book of the stream while the exchange vouches for it. It is live by that, however long ago the
-// exchange last had reason to say so; the caller's bound still holds for its age.
+// exchange last had reason to say so; the caller's bound still holds for its age. A copy that is ahead of it speaks against it,
+// whatever the stream says: the next steps answer then.
 func (r *reading) local(now time.Time) *Book {
 	r.b.cfg.Local.Used(r.e.listing.Load())
 	c, live, ok := r.b.cfg.Local.Book(r.v.ID, r.pair)
@@ -35,7 +39,10 @@ func (r *reading) local(now time.Time) *Book {
 		r.retire(c)
 		return nil
 	}
-	if age, known := c.Age(now); !known || age > r.most || !r.deepEnough(c) {
+	if age, known := c.Age(now); !known || age > r.most {
+		return nil
+	}
+	if last, ok := r.b.cfg.Books.Book(r.v.ID, r.pair); ok && ahead(last, c) || !r.deepEnough(c, last) {
 		return nil
 	}
 	r.v.metrics.saved(QuestionBook)
@@ -44,12 +51,17 @@ func (r *reading) local(now time.Time) *Book {
 
 // deepEnough tells whether a call would bring no more levels than the stream has: those that were asked for are there, or
 // the last call brought no more than these.
-func (r *reading) deepEnough(c *market.OrderBook) bool {
-	if c.Complete(r.depth) {
-		return true
+func (r *reading) deepEnough(c, last *market.OrderBook) bool {
+	return c.Complete(r.depth) || last != nil && last.Depth <= c.Depth && !last.Complete(r.depth)
+}
+
+// ahead tells whether a copy is certainly newer than the book of the stream: its number is larger, and where both have the
+// exchange's own time, that is not older. With an older time the exchange began to count anew since.
+func ahead(copied, streamed *market.OrderBook) bool {
+	if !copied.Sequence.Known || !streamed.Sequence.Known || copied.Sequence.Value <= streamed.Sequence.Value {
+		return false
 	}
-	last, ok := r.b.cfg.Books.Book(r.v.ID, r.pair)
-	return ok && last.Depth <= c.Depth && !last.Complete(r.depth)
+	return copied.ExchangeTime.IsZero() || streamed.ExchangeTime.IsZero() || !copied.ExchangeTime.Before(streamed.ExchangeTime)
 }
 
 // retire offers a book that its stream no longer vouches for to the store: from here on it is a last-known copy like any

@@ -17,6 +17,7 @@ type fakeLocal struct {
 	book *market.OrderBook
 	live bool
 	used int
+	seen []*market.OrderBook
 }
 
 func (f *fakeLocal) Book(market.ExchangeID, market.Pair) (*market.OrderBook, bool, bool) {
@@ -29,6 +30,12 @@ func (f *fakeLocal) Used(*market.Listing) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.used++
+}
+
+func (f *fakeLocal) Seen(b *market.OrderBook) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen = append(f.seen, b)
 }
 
 func (f *fakeLocal) set(b *market.OrderBook, live bool) {
@@ -130,6 +137,65 @@ func TestLocal_shallow(t *testing.T) {
 			t.Error("one level of more is called complete")
 		}
 	})
+}
+
+// What the exchange answers is shown to who keeps the stream, unless it is older than what the exchange said before.
+func TestLocal_seesAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, local := newLocalHouse(t)
+		if len(local.seen) != 1 || local.seen[0].Pair != btc || local.seen[0].Exchange != "alpha" {
+			t.Fatalf("seen %v, want the one answer", local.seen)
+		}
+		h.ask(t, query()) // a copy
+		if len(local.seen) != 1 {
+			t.Errorf("seen %d times, though the exchange was asked once", len(local.seen))
+		}
+		time.Sleep(2 * time.Second)
+		h.alpha().set(func(f *fakeVenue) {
+			f.answer = func(_ int, l market.Listing, depth int) (*market.OrderBook, error) {
+				return book(l, depth, time.Now().Add(-time.Minute), "64073.00", "64073.10"), nil
+			}
+		})
+		h.ask(t, query())
+		if n := h.alpha().count(&h.alpha().books); n != 2 || len(local.seen) != 1 {
+			t.Errorf("%d questions, %d seen: an old answer says nothing", n, len(local.seen))
+		}
+	})
+}
+
+// A copy that is ahead of the book of the stream answers instead of it, or has the exchange asked.
+func TestLocal_behindTheCopy(t *testing.T) {
+	f := func(name string, change func(streamed, copied *market.OrderBook), want gateway.Source) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, local := newLocalHouse(t)
+				time.Sleep(30 * time.Second)
+				at := time.Now()
+				streamed := book(listing("alpha", btc), 2, at, "64100.00", "64100.10")
+				copied := book(listing("alpha", btc), 100, at, "64200.00", "64200.10")
+				streamed.Sequence, copied.Sequence = market.SequenceOf(7), market.SequenceOf(8)
+				streamed.ExchangeTime, copied.ExchangeTime = at.Add(-time.Second), at
+				change(streamed, copied)
+				h.store.Keep(copied)
+				local.set(streamed, true)
+				is(t, h.ask(t, query()).Freshness, false, want, market.KindNone)
+				if want != gateway.SourceMemory {
+					return
+				}
+				time.Sleep(2 * time.Second) // the copy is not fresh any more
+				is(t, h.ask(t, query()).Freshness, false, gateway.SourceREST, market.KindNone)
+			})
+		})
+	}
+	f("ahead", func(_, _ *market.OrderBook) {}, gateway.SourceMemory)
+	f("ahead without times", func(s, c *market.OrderBook) { s.ExchangeTime, c.ExchangeTime = time.Time{}, time.Time{} }, gateway.SourceMemory)
+	f("ahead, one time", func(s, _ *market.OrderBook) { s.ExchangeTime = time.Time{} }, gateway.SourceMemory)
+	f("as far", func(s, _ *market.OrderBook) { s.Sequence.Value = 8 }, gateway.SourceStream)
+	f("behind", func(s, _ *market.OrderBook) { s.Sequence.Value = 9 }, gateway.SourceStream)
+	f("numbers began anew", func(s, c *market.OrderBook) { s.ExchangeTime = c.ExchangeTime.Add(time.Second) }, gateway.SourceStream)
+	f("no number of the stream", func(s, _ *market.OrderBook) { s.Sequence = market.Sequence{} }, gateway.SourceStream)
+	f("no number of the copy", func(_, c *market.OrderBook) { c.Sequence = market.Sequence{} }, gateway.SourceStream)
 }
 
 func TestLocal_withheld(t *testing.T) {

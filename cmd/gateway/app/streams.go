@@ -39,6 +39,9 @@ func (l localBooks) Book(exchange market.ExchangeID, pair market.Pair) (b *marke
 // Used implements gateway.Local.
 func (l localBooks) Used(listing *market.Listing) { l.feed.Used(*listing) }
 
+// Seen implements gateway.Local.
+func (l localBooks) Seen(b *market.OrderBook) { l.feed.Seen(b) }
+
 // How often a warm pair that could not be found in its exchange's list is looked for again.
 const (
 	warmRetry = 5 * time.Second
