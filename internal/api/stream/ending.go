@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -40,8 +39,8 @@ func endingOf(err error) ending {
 		return tooSlow
 	case errors.Is(err, hub.ErrClosing):
 		return goingAway
-	case errors.Is(err, context.Canceled):
-		return gone // it was ended by the other goroutine, or cut off
+	case errors.Is(err, hub.ErrClosed):
+		return gone // it was ended by another goroutine, which says how
 	}
 	return failed
 }
@@ -84,8 +83,8 @@ func closed(payload []byte) ending {
 	return ending{code: code, why: endClient}
 }
 
-// end ends the connection, once: it sends the close frame, behind the rest of a frame that was cut. The other goroutine of
-// the session then ends, too.
+// end ends the connection, once: it sends the close frame, behind the rest of a frame that was cut. The other goroutines
+// of the session then end, too.
 func (c *session) end(e ending) {
 	c.mu.Lock()
 	if c.over {
@@ -105,6 +104,7 @@ func (c *session) end(e ending) {
 	}
 	c.mu.Unlock()
 	c.cancel()
+	c.client.Close()
 	c.ending.Store(true)
 	_ = c.conn.SetReadDeadline(time.Now().Add(closeBound)) // the client answers with its own close frame, or is not waited for
 }

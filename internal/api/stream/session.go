@@ -113,8 +113,8 @@ func (c *session) put(b []byte, frames []*hub.Frame) ending {
 	return gone
 }
 
-// arm bounds the write that follows: it may take between nine tenths of the patience, which is the default's 10 s less 1 s,
-// and all of it. Setting the bound for each write costs the time of a timer, a tenth of what a write does.
+// arm bounds the write that follows: it may take between nine tenths of the patience and all of it, 9 to 10 s by default.
+// Setting the bound for each write would cost a twentieth of the write.
 func (c *session) arm() {
 	if now := time.Now(); now.Sub(c.armed) >= c.streams.rearm() {
 		_ = c.conn.SetWriteDeadline(now.Add(c.streams.cfg.Patience)) // fails only on a closed connection, as the write does then

@@ -48,7 +48,7 @@ var ErrFull = errors.New("too many stream clients are connected")
 // ErrStopping refuses a client of a gateway that is stopping.
 var ErrStopping = errors.New("the gateway is stopping")
 
-// DefaultPatience is how long a write may wait for a client that does not read, as the hub waits for one.
+// DefaultPatience is how long a write may wait for a client that does not read, as the hub waits for one; see session.arm.
 const DefaultPatience = 10 * time.Second
 
 // rearm is for how long the bound of a write that was set serves for the writes after it, too.

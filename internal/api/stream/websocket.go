@@ -102,7 +102,6 @@ func (c *session) cutWith() (stop func() bool) {
 // finish lets go of everything, after both goroutines.
 func (c *session) finish() {
 	c.turns.running.Wait() // their context has ended
-	c.client.Close()
 	c.linger()
 	_ = c.conn.Close() // what matters was written before
 	c.streams.metrics.ended.WithLabelValues(transportWebSocket, c.why()).Inc()
@@ -137,7 +136,7 @@ func (c *session) contained(run func() ending) (e ending) {
 // send passes on what the hub has for this client, everything that is queued in one write.
 func (c *session) send() ending {
 	for {
-		frames, err := c.client.Next(c.ctx)
+		frames, err := c.client.Next(context.Background()) // until end closes the client: one thing less to wait for at once
 		if err != nil {
 			return endingOf(err)
 		}
