@@ -155,6 +155,7 @@ func (s *shard) load(x *seat, e *market.StreamEvent, at time.Time) {
 		x.checkAt = s.now.Add(checkFrozen)
 	} else {
 		b.state, b.reason = StateLive, market.KindNone
+		s.recovered(b)
 	}
 	if was != b.state {
 		b.since = s.now

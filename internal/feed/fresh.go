@@ -12,6 +12,9 @@ func (s *shard) become(b *book, to State, why market.Kind) {
 		b.since = s.now
 	}
 	b.state, b.reason = to, why
+	if to == StateLive {
+		s.recovered(b)
+	}
 	s.tellFreshness(b)
 }
 
@@ -40,10 +43,16 @@ func (s *shard) tellBest(b *book) {
 // connection and for nothing else.
 func (s *shard) loseAll(l *link, err error) {
 	for _, x := range l.seats {
+		if x.live() {
+			l.cost++
+		}
 		s.lose(x, err)
 		x.asked, x.bestOn, x.resubAt = false, false, time.Time{}
 	}
 }
+
+// live tells whether the copy is what is shown of its book, and live.
+func (s *seat) live() bool { return s.book.shown == s && s.book.state == StateLive }
 
 // lost gives a copy up, and then sees to it that it comes back.
 func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
@@ -51,6 +60,9 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 		x.failed(s.now)
 		s.venue.metrics.resync(kindOf(err))
 		s.venue.logLost(x, err)
+	}
+	if remedy == market.RemedyReconnect && x.live() {
+		x.link.cost++
 	}
 	s.lose(x, err)
 	x.waiting = s.now
@@ -94,6 +106,7 @@ func (s *shard) expire(b *book) {
 	s.keepCopy(b)
 	x.failed(s.now)
 	b.state, b.reason, b.since = StateStale, market.KindTimeout, x.overAt()
+	s.lapsed(b, market.KindTimeout)
 	s.tellFreshness(b)
 	s.venue.metrics.resync(market.KindTimeout)
 	if s.suspects(x.link, silentFor) {

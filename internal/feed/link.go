@@ -24,7 +24,9 @@ type link struct {
 	seats  map[string]*seat
 
 	over     error // why it ended, or has to
-	planned  bool  // we end it, and nothing is lost by that
+	planned  bool  // we end it
+	handed   bool  // because another one took its place
+	cost     int   // books that were live until it ended
 	retiring bool  // the exchange said that it will end it
 	rotateAt time.Time
 	// suspectAt is when it was found to carry nothing while a book of it was behind or over; zero for one that is trusted.
@@ -90,6 +92,7 @@ func (s *shard) open(ctx, attempt context.Context, books []*book) (*link, error)
 var (
 	errUnanswered = errors.New("nothing came of the first subscription")
 	errPanicked   = errors.New("the decoder panicked")
+	errHanded     = errors.New("another connection took its place")
 )
 
 // take makes the seats of books and returns their subscriptions. The channel of the best bid and ask goes with a book that
@@ -166,7 +169,7 @@ func (l *link) read(ctx context.Context) {
 		l.over = err
 	}
 	s.loseAll(l, l.over)
-	if !l.planned {
+	if !l.planned || l.handed {
 		s.venue.logEnded(l)
 	}
 	signal(s.woken)

@@ -9,8 +9,8 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// What is logged: one line for each connection that opens or ends, and for each pair that is refused. That a book is lost
-// is for debugging; the metrics count it.
+// What is logged: one line for each connection that opens, ends or falls silent, for each pair that is refused, and for the
+// books of an exchange that turn stale together (turns). That a single book is lost is for debugging; the metrics count it.
 
 func (v *venue) logOpened(l *link, cause string) {
 	v.feed.config.Log.Info("stream opened", slog.String("exchange", string(v.ID)), slog.Uint64("connection", l.number),
@@ -19,11 +19,15 @@ func (v *venue) logOpened(l *link, cause string) {
 
 func (v *venue) logEnded(l *link) {
 	level := slog.LevelWarn
-	if market.KindOf(l.over) == market.KindCanceled || !l.isProven { // of ours, or told as a connect that failed
+	next := l.shard.next
+	switch {
+	case l.cost == 0 && (l.handed || l.retiring || next != nil && next != l): // as it was planned
+		level = slog.LevelInfo
+	case !l.handed && market.KindOf(l.over) == market.KindCanceled, !l.isProven: // of ours, or told as a connect that failed
 		level = slog.LevelDebug
 	}
 	v.feed.config.Log.Log(context.Background(), level, "stream ended", slog.String("exchange", string(v.ID)),
-		slog.Uint64("connection", l.number), slog.Int("books", len(l.seats)), slog.Duration("after", time.Since(l.since)),
+		slog.Uint64("connection", l.number), slog.Int("books", len(l.seats)), slog.Int("lost", l.cost), slog.Duration("after", time.Since(l.since)),
 		slog.String("kind", kindOf(l.over).String()), slog.Any("err", l.over))
 }
 

@@ -81,8 +81,7 @@ func newSeat(b *book, l *link) *seat {
 // failed counts that the copy was lost, unless it had been well for a while. What was lost on one connection is not held
 // against the next one: connections have a backoff of their own.
 func (s *seat) failed(now time.Time) {
-	b := s.book
-	if b.shown == s && b.state == StateLive && now.Sub(b.since) >= healthyAfter {
+	if s.live() && now.Sub(s.book.since) >= healthyAfter {
 		s.failures = 0
 	}
 	s.failures++

@@ -209,6 +209,7 @@ func (s *shard) settle() *link {
 	case s.next != nil && (s.switched() || s.now.Sub(s.next.since) > overlap):
 		l := s.cur
 		s.cur, s.next = s.next, nil
+		l.over, l.planned, l.handed = s.venue.refuse(market.KindCanceled, errHanded), true, true
 		if !l.suspectAt.IsZero() {
 			s.punish(l) // the one that took its place may be no better
 		}

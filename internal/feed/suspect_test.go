@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/market"
 )
@@ -13,8 +15,8 @@ import (
 // silence is, and nothing more is sent on it.
 func TestFeed_aHalfOpenConnectionIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w := likeBinance()
-		r, reg := measured(t, w)
+		w, j, reg := likeBinance(), &journal{}, prometheus.NewRegistry()
+		r := start(t, w, j.config, func(c *feed.Config) { c.Metrics = reg })
 		bases, symbols := names(20)
 		r.watch(t, bases...)
 		sleep(5 * time.Second)
@@ -46,6 +48,9 @@ func TestFeed_aHalfOpenConnectionIsReplaced(t *testing.T) {
 		}
 		if n := counter(t, reg, "reconnects_total", "cause", "silence"); n != 1 {
 			t.Errorf("%d reconnects for silence", n)
+		}
+		if n := len(j.with("stream silent")); n != 1 {
+			t.Errorf("%d lines of a silent stream", n)
 		}
 	})
 }

@@ -48,6 +48,7 @@ func (v *venue) sweep(ctx context.Context, all *sync.WaitGroup) {
 				next = now.Add(sweepEvery)
 				v.idle()
 				v.compare(now)
+				v.tellTurns(now)
 			}
 			timer.Reset(max(min(v.sweepShards(), time.Until(next)), 0))
 		}
@@ -207,6 +208,9 @@ func (s *shard) missing(x *seat) {
 		return
 	}
 	x.book.frozen = true
+	if x.live() {
+		s.lapsed(x.book, market.KindTimeout)
+	}
 	s.suspects(x.link, silentFor)
 	s.lost(x, s.venue.refuse(market.KindTimeout, errFrozen), market.RemedyResubscribe)
 }

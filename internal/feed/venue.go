@@ -36,6 +36,8 @@ type venue struct {
 	shards    []*shard
 	closed    bool
 	compareAt time.Time
+
+	turns turns // has a lock of its own, inside all others
 }
 
 func newVenue(f *Feed, cfg Venue, m *metrics) *venue {
