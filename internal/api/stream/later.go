@@ -104,10 +104,13 @@ func (c *session) subscribe(q *turn) {
 		if err == nil {
 			err = c.client.Subscribe(l, t, "")
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			c.subscribed.Add(1)
+		case c.ctx.Err() != nil:
+			return // there is nobody to tell
+		default:
 			c.refuse(q.ID, t, err)
-			continue
 		}
-		c.subscribed.Add(1)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"exchange-gateway/internal/feed/hub"
 )
 
-// session is one WebSocket connection of a client: one goroutine receives, another sends, and
-// more run only while what it asked waits for an exchange, see turns.
+// session is one WebSocket connection of a client: one goroutine receives, another sends, and others run only while what the
+// client asked is being done, see turns.
 type session struct {
 	streams *Streams
 	conn    net.Conn
@@ -28,9 +28,8 @@ type session struct {
 	pace    pace
 	turns   turns
 
-	ending atomic.Bool // the time for reading is over soon, see end
-
-	subscribed atomic.Int32 // topics
+	ending     atomic.Bool  // the time for reading is over soon, see end
+	subscribed atomic.Int32 // how many topics
 
 	mu    sync.Mutex // held while writing
 	armed time.Time  // when the bound of a write was set
