@@ -28,7 +28,7 @@ type book struct {
 	// frozen tells that the exchange was found to know more than its stream said, and that the stream has not spoken since:
 	// a snapshot by REST then tells how the book stood once, and not that its changes will come.
 	frozen bool
-	lapsed market.Kind // why the log was told of it that it turned stale; KindNone when it was not
+	lapsed market.Kind // why it turned stale, as the log counts it; KindNone otherwise, and once it is live again
 
 	refusedUntil time.Time // the exchange will not stream it; asked again then
 	told         Best      // the best bid and ask that the listener knows

@@ -29,7 +29,7 @@ type link struct {
 	cost     int   // books that were live until it ended
 	retiring bool  // the exchange said that it will end it
 	rotateAt time.Time
-	// suspectAt is when it was found to carry nothing while a book of it was behind or over; zero for one that is trusted.
+	// suspectAt is since when it is not trusted, see suspects; zero for one that is.
 	suspectAt time.Time
 
 	proven   chan struct{} // closed when the exchange said something about what was subscribed

@@ -18,7 +18,7 @@ type seat struct {
 	bestOn       bool      // so was that of the channel of the best bid and ask
 	bestAt       time.Time // not before
 	bestFailures int       // in a row
-	sent         time.Time // when it began to be
+	sent         time.Time // when the last one was, or began to be
 	waiting      time.Time // since when nothing is under way but the exchange's answer
 	resubAt      time.Time // when to end and start it, zero for never
 	refused      bool

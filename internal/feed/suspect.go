@@ -7,16 +7,17 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// silentFor is how long a connection may carry no frame at all, pings included, before a book of it that is behind, or that
-// nobody vouches for any more, counts against the connection. Silence alone proves nothing: Binance was seen to ping each
-// 3 min only, and a connection of quiet books carries nothing else.
+// silentFor is how long a connection may carry no frame at all, pings included, before a book of it that is behind by REST,
+// or that nobody vouches for any more, counts against the connection. Silence alone proves nothing: Binance was seen to ping
+// each 3 min only, and a connection of quiet books carries nothing else.
 const silentFor = 30 * time.Second
 
-var errSilent = errors.New("nothing comes on the connection, and its books are behind or over")
+var errSilent = errors.New("nothing comes on the connection, and the exchange does not vouch for its books")
 
-// suspects tells whether a connection on which a book is behind or over has carried nothing for as long as silent, so that
-// it may be dead without anybody being told (half open). Another one takes its place then, make-before-break, and nothing is
-// sent on it any more: what is sent on a dead connection comes to nothing. One that is itself to take a place ends.
+// suspects tells whether a connection has carried nothing for as long as silent, so that it may be dead without anybody
+// being told (half open). It is asked when a book of it is behind, is not vouched for any more, or was subscribed in vain.
+// Another one takes its place then, make-before-break, and nothing is sent on it any more: what is sent on a dead connection
+// comes to nothing. One that is itself about to take a place ends.
 func (s *shard) suspects(l *link, silent time.Duration) bool {
 	switch {
 	case !l.suspectAt.IsZero():
@@ -36,7 +37,7 @@ func (s *shard) suspects(l *link, silent time.Duration) bool {
 	return true
 }
 
-// trust ends the suspicion when a frame came after all. Subscriptions that were not started anew meanwhile are, by silent.
+// trust ends the suspicion when a frame came after all. Books that were lost meanwhile are subscribed anew by silent.
 func (s *shard) trust(l *link) {
 	if !l.suspectAt.IsZero() && l.conn.LastFrame().After(l.suspectAt) {
 		l.suspectAt = time.Time{}

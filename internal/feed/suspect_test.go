@@ -169,3 +169,35 @@ func TestFeed_aNewConnectionOwesNothing(t *testing.T) {
 		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
 	})
 }
+
+// One that falls silent before it took the place of another ends, and the next one is tried.
+func TestFeed_aReplacementThatFallsSilentEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := likeBinance()
+		r := start(t, w)
+		r.watch(t, "BTC", "ETH")
+		sleep(5 * time.Second)
+		w.change("BTCUSDT", "ETHUSDT")
+		w.set(func() { w.mute["ETHUSDT"] = true }) // so that the old one stays for a while
+		w.tell(market.StreamEvent{Kind: market.StreamRetiring})
+		sleep(3 * time.Second)
+		if w.open() != 2 {
+			t.Fatalf("%d connections", w.open())
+		}
+		w.mu.Lock()
+		w.conns[1].dead = true
+		clear(w.mute)
+		w.mu.Unlock()
+		for range 60 {
+			w.change("BTCUSDT", "ETHUSDT")
+			sleep(time.Second)
+		}
+		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
+		if got := r.ear.heard(key("ETH")); len(got) != 1 { // it was on the old one until the third had it
+			t.Errorf("states of ETH %q", got)
+		}
+		if w.tally().dials != 3 || w.open() != 1 {
+			t.Errorf("%d dials, %d open", w.tally().dials, w.open())
+		}
+	})
+}
