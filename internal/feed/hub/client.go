@@ -31,7 +31,8 @@ type Client struct {
 	end     error     // nothing is queued and Next ends
 
 	taken []*Frame    // what Next returned last; belongs to Next
-	idle  *time.Timer // belongs to Next
+	idle  *time.Timer // signals at rings; belongs to Next
+	rings time.Time   // belongs to Next
 }
 
 // NewClient makes a client without subscriptions. The caller closes it.

@@ -11,32 +11,54 @@ const maxKept = 64
 
 // Next waits for frames and takes all that are queued, in order; the slice is valid until the next call. When nothing comes
 // for Config.Heartbeat it returns a heartbeat. After an error there are no more frames: ErrSlow, ErrClosing, ErrClosed, or
-// the context's own.
+// the context's own. A context that cannot end costs least: then nothing but the queue is waited for.
 func (c *Client) Next(ctx context.Context) ([]*Frame, error) {
 	clear(c.taken) // an idle client keeps no frame alive
-	if c.idle == nil {
-		c.idle = time.NewTimer(c.hub.cfg.Heartbeat)
-	} else {
-		c.idle.Reset(c.hub.cfg.Heartbeat)
-	}
-	defer c.idle.Stop()
-	for {
+	began, done := time.Now(), ctx.Done()
+	for now := began; ; now = time.Now() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		frames, err := c.take(time.Now())
+		frames, err := c.take(now)
+		if err != nil && c.idle != nil {
+			c.idle.Stop()
+		}
 		if err != nil || len(frames) > 0 {
 			return frames, err
 		}
-		select {
-		case <-c.wake:
-		case now := <-c.idle.C:
+		if c.silent(began, now) {
 			c.taken = append(c.taken[:0], heartbeat(now))
 			return c.taken, nil
-		case <-ctx.Done():
+		}
+		if done == nil {
+			<-c.wake
+			continue
+		}
+		select {
+		case <-c.wake:
+		case <-done:
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// silent tells whether nothing has come for Config.Heartbeat since began, and has Next woken when that will be so. The timer
+// is set once for many calls, as setting it for each would cost more than taking a frame: where it rings too early for the
+// call that waits, it is set to what is left.
+func (c *Client) silent(began, now time.Time) bool {
+	left := c.hub.cfg.Heartbeat - now.Sub(began)
+	switch {
+	case left <= 0:
+		return true
+	case c.idle == nil:
+		c.idle = time.AfterFunc(left, c.signal)
+	case now.Before(c.rings):
+		return false
+	default:
+		c.idle.Reset(left)
+	}
+	c.rings = now.Add(left)
+	return false
 }
 
 // take returns what waits.
