@@ -69,7 +69,9 @@ func TestREADME_operatingNamesExist(t *testing.T) {
 		}
 	}
 	for _, name := range firsts(metrics) {
-		written := func(prefix string) bool { return strings.Contains(code, strconv.Quote(strings.TrimPrefix(name, prefix))) }
+		written := func(prefix string) bool {
+			return strings.Contains(code, strconv.Quote(strings.TrimPrefix(name, prefix)))
+		}
 		if !written("") && !written("gateway_") && !written("gateway_feed_") {
 			t.Errorf("there is no metric %s", name)
 		}
