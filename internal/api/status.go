@@ -21,9 +21,9 @@ func (s *Server) exchanges(_ context.Context, c *call, r *http.Request, _ *query
 		for _, name := range [...]string{"fetchOrderBook", "fetchTicker", "fetchTickers", "fetchMarkets", "fetchStatus"} {
 			d.bool(name, true)
 		}
-		for _, name := range [...]string{"watchOrderBook", "watchTicker"} {
-			d.bool(name, s.streamed(id))
-		}
+		streamed := s.streamed(id)
+		d.bool("watchOrderBook", streamed)
+		d.bool("watchTicker", streamed)
 		wallets := s.wallets(id)
 		d.bool("fetchBalance", len(wallets) > 0)
 		d.close('}')
@@ -66,19 +66,18 @@ func (s *Server) status(ctx context.Context, c *call, r *http.Request, _ *query)
 		return err
 	}
 	now := time.Now()
+	c.doc.open('{')
 	appendStatus(&c.doc, st, now)
-	c.doc.b = c.doc.b[:len(c.doc.b)-1] // its closing brace
 	s.appendStreams(&c.doc, exchange, now)
 	c.doc.close('}')
 	s.sendPacked(c, r, http.StatusOK)
 	return nil
 }
 
-// appendStatus writes what the exchange announces, in the shape of ccxt's fetchStatus, and then what we know ourselves.
+// appendStatus writes, as fields, what the exchange announces, in the shape of ccxt's fetchStatus, and then what we know ourselves.
 // An announcement is not a health check, so the two stay apart.
 func appendStatus(d *doc, st *gateway.Status, now time.Time) {
 	a := &st.Announced
-	d.open('{')
 	d.str("exchange", string(st.Exchange))
 	d.str("status", string(a.State))
 	d.epoch("updated", a.CheckedAt)
@@ -115,7 +114,6 @@ func appendStatus(d *doc, st *gateway.Status, now time.Time) {
 	} else {
 		d.null("markets_age_ms")
 	}
-	d.close('}')
 }
 
 func appendCircuit(d *doc, c *market.CircuitStatus) {

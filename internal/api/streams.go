@@ -17,8 +17,8 @@ import (
 
 // Feed tells of the books that are kept from streams. Nothing of it does I/O or waits.
 type Feed interface {
+	Streams(exchange market.ExchangeID) bool
 	Status(exchange market.ExchangeID) feed.Status
-	Books(exchange market.ExchangeID) []feed.BookStatus
 	Capture(k feed.Key) (*feed.Capture, bool)
 }
 
@@ -205,7 +205,7 @@ func (s *Server) capture(_ context.Context, c *call, r *http.Request, q *query) 
 
 // streamed tells whether an exchange's books can be streamed.
 func (s *Server) streamed(exchange market.ExchangeID) bool {
-	return s.cfg.Feed != nil && s.cfg.Feed.Status(exchange).Streamed
+	return s.cfg.Feed != nil && s.cfg.Feed.Streams(exchange)
 }
 
 // appendStreams writes how the streams of an exchange stand: its connections, its books by state, and how far those are

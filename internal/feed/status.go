@@ -11,7 +11,6 @@ import (
 // Status is one exchange's streams as they stand.
 type Status struct {
 	Exchange    market.ExchangeID
-	Streamed    bool // its books can be streamed
 	Connections []ConnectionStatus
 	Syncing     int // books that were never live
 	Live        int
@@ -48,6 +47,9 @@ type BookStatus struct {
 	ChangedAt   time.Time
 }
 
+// Streams tells whether an exchange's books can be streamed.
+func (f *Feed) Streams(id market.ExchangeID) bool { return f.venue(id) != nil }
+
 // Status is an exchange's streams as they stand; nothing but the name for one without streams.
 func (f *Feed) Status(id market.ExchangeID) Status {
 	out := Status{Exchange: id}
@@ -55,7 +57,6 @@ func (f *Feed) Status(id market.ExchangeID) Status {
 	if v == nil {
 		return out
 	}
-	out.Streamed = true
 	for _, s := range v.list() {
 		s.describe(&out)
 	}

@@ -68,7 +68,7 @@ func SetWriteBuffer(conn net.Conn, size int) {
 // write sends frames, as many as fit a batch in one write. A code other than 0 is how the connection ends.
 func (c *session) write(frames []*hub.Frame) ending {
 	if len(frames) == 1 {
-		return c.put(frames[0].WebSocket(), frames)
+		return c.put(frames[0].WebSocket(), func(n int) []byte { return restOf(frames, n) })
 	}
 	for len(frames) > 0 {
 		n, size := 0, 0
@@ -80,7 +80,7 @@ func (c *session) write(frames []*hub.Frame) ending {
 		for _, f := range frames[:n] {
 			b = append(b, f.WebSocket()...)
 		}
-		e := c.put(b, frames[:n])
+		e := c.put(b, func(written int) []byte { return restOf(frames[:n], written) })
 		c.streams.batches.put(b)
 		if e.code != 0 {
 			return e
@@ -90,8 +90,9 @@ func (c *session) write(frames []*hub.Frame) ending {
 	return ending{}
 }
 
-// put writes b, which holds the frames given, within the bound of a write.
-func (c *session) put(b []byte, frames []*hub.Frame) ending {
+// put writes b within the bound of a write. Where that was over after n bytes, rest(n) is what is missing of the frame of
+// which only a part was written.
+func (c *session) put(b []byte, rest func(n int) []byte) ending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -106,7 +107,7 @@ func (c *session) put(b []byte, frames []*hub.Frame) ending {
 	case err == nil:
 		return ending{}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.cut, c.rest = true, restOf(frames, n)
+		c.cut, c.rest = true, rest(n)
 		return tooSlow
 	}
 	return gone
@@ -143,25 +144,10 @@ func (c *session) frame(f ws.Frame) ending {
 	if err != nil {
 		return failed
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.over:
-		return gone
-	case c.cut:
-		return tooSlow
-	}
-	c.arm()
-	n, err := c.conn.Write(b)
-	switch {
-	case err == nil:
-		return ending{}
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.cut = true
-		if n > 0 {
-			c.rest = b[n:]
+	return c.put(b, func(n int) []byte {
+		if n == 0 {
+			return nil
 		}
-		return tooSlow
-	}
-	return gone
+		return b[n:]
+	})
 }
