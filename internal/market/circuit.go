@@ -68,7 +68,17 @@ type CircuitStatus struct {
 	Cause     Cause     // of the last change
 	LastKind  Kind      // of the last failure
 	Window    Window
-	Isolated  bool // an operator's override
+	Isolated  bool  // an operator's override
+	Worst     Worst // of the last 24 hours
+}
+
+// Worst is the worst that a circuit's window held within the last 24 hours, or since Since if that is later: what the
+// thresholds are to be compared with. Each figure has its own moment.
+type Worst struct {
+	Since        time.Time
+	Consecutive  int     // failures in a row
+	FailureShare float64 // of at least the settled calls that the policy asks for
+	SlowShare    float64 // likewise
 }
 
 // GateStatus is one closed gate.
@@ -87,28 +97,3 @@ type BudgetStatus struct {
 	Used     int // units that the gateway counts as used in the current window
 	Waiting  int // calls queued for it
 }
-
-// Event is one change of a circuit or gate. Events are numbered without holes within a boot, and ordered.
-type Event struct {
-	Boot    string // identifies the process start
-	Seq     uint64
-	At      time.Time
-	Type    EventType
-	Circuit CircuitID    // of a circuit event
-	From    CircuitState // of a circuit event
-	To      CircuitState // of a circuit event
-	Cause   Cause        // of a circuit event
-	Window  Window       // the counts that made it change
-	Gate    GateStatus   // of a gate event
-	Kind    Kind         // of the last failure, or why the gate closed
-	Until   time.Time    // when the next probe or request is permitted
-}
-
-// EventType tells the two kinds of event apart.
-type EventType string
-
-// The closed set of event types.
-const (
-	EventCircuit EventType = "circuit"
-	EventGate    EventType = "gate"
-)

@@ -1,0 +1,94 @@
+package market_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"exchange-gateway/internal/market"
+)
+
+var eventAt = time.Date(2026, 11, 29, 2, 0, 0, 123e6, time.UTC)
+
+// examples has one event of each type.
+func examples() []market.Event {
+	btc := market.Pair{Base: "BTC", Quote: "USDT"}
+	base := func(t market.EventType) market.Event {
+		return market.Event{Boot: "1f2e3d", Seq: 7, At: eventAt, Type: t, Until: eventAt.Add(time.Minute)}
+	}
+	circuit, gate, action, override, maintenance := base(market.EventCircuit), base(market.EventGate), base(market.EventAction),
+		base(market.EventOverride), base(market.EventMaintenance)
+	circuit.Circuit = market.CircuitID{Exchange: "okx", Class: market.ClassMarketData, Family: "v5"}
+	circuit.From, circuit.To, circuit.Cause = market.CircuitClosed, market.CircuitOpen, market.CauseConsecutive
+	circuit.Window, circuit.Kind = market.Window{Settled: 9, Failures: 6, Slow: 1, Consecutive: 5}, market.KindTimeout
+	gate.Kind = market.KindBanned
+	gate.Gate = market.GateStatus{Exchange: "binance", Scope: market.Scope{Kind: market.ScopeEndpoint, Name: "books"}, Kind: gate.Kind, Until: gate.Until}
+	action.Exchange = "okx"
+	action.Action = market.Action{Verb: market.VerbWithhold, Actor: "night", Reason: "wrong <book>", Pair: btc}
+	override.Override = market.Override{
+		Kind: market.OverrideIsolate, Exchange: "okx", Class: market.ClassStream, Actor: "night", Reason: "maintenance",
+		Since: eventAt.Add(-time.Hour), Until: override.Until,
+	}
+	maintenance.Exchange = "coinbase"
+	maintenance.Maintenance = market.Maintenance{Exchange: "coinbase", From: eventAt, Until: maintenance.Until, Note: "upgrade", Announced: true}
+	return []market.Event{circuit, gate, action, override, maintenance}
+}
+
+func TestEvent_readsWhatItWrote(t *testing.T) {
+	for _, want := range examples() {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got market.Event
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", text, diff)
+		}
+	}
+}
+
+// TestEvent_hidesWhoseAccount: the scope of an account is told, its name is not.
+func TestEvent_hidesWhoseAccount(t *testing.T) {
+	e := examples()[1]
+	e.Gate.Scope = market.Scope{Kind: market.ScopeAccount, Name: "main"}
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"id":"1f2e3d-7","at":"2026-11-29T02:00:00.123Z","type":"gate","exchange":"binance","scope":{"kind":"account"},"kind":"banned","until":"2026-11-29T02:01:00.123Z"}`
+	if string(text) != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}
+
+func TestEvent_refusesRubbish(t *testing.T) {
+	for _, text := range []string{
+		`{}`, `[]`, `{"id":"a-b","type":"gate"}`, `{"id":"a-01","type":"gate"}`, `{"id":"a-1","type":"party"}`,
+		`{"id":"a-1","type":"gate","kind":"rain"}`, `{"id":"a-1","type":"action","symbol":"BTC"}`,
+	} {
+		var e market.Event
+		if err := json.Unmarshal([]byte(text), &e); err == nil {
+			t.Errorf("%s was read as %+v", text, e)
+		}
+	}
+}
+
+func TestMaintenance_isActiveInItsTime(t *testing.T) {
+	m := market.Maintenance{From: eventAt, Until: eventAt.Add(time.Hour)}
+	for _, c := range []struct {
+		after time.Duration
+		want  bool
+	}{{-1, false}, {0, true}, {time.Hour - 1, true}, {time.Hour, false}} {
+		if got := m.Active(eventAt.Add(c.after)); got != c.want {
+			t.Errorf("after %v: %v", c.after, got)
+		}
+	}
+	if open := (market.Maintenance{}); !open.Active(eventAt) {
+		t.Error("a window without ends is under way")
+	}
+}
