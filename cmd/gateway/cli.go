@@ -54,7 +54,7 @@ func (s settings) sources(sys system) config.Sources {
 	}
 	return config.Sources{
 		File: file, Env: sys.env, Set: append(set, s.Set...), Known: app.ExchangeIDs(),
-		Home: lookup(sys.env, "HOME"), State: lookup(sys.env, "XDG_STATE_HOME"),
+		Home: lookup(sys.env, "HOME"), State: lookup(sys.env, "XDG_STATE_HOME"), Host: sys.host,
 	}
 }
 

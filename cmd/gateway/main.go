@@ -14,7 +14,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, system{args: os.Args[1:], env: os.Environ(), out: os.Stdout, err: os.Stderr})
+	host, _ := os.Hostname() // "" is a machine without a name
+	err := run(ctx, system{args: os.Args[1:], env: os.Environ(), host: host, out: os.Stdout, err: os.Stderr})
 	stop()
 	if code := exitCode(err, os.Stderr); code != 0 {
 		os.Exit(code)
@@ -25,6 +26,7 @@ func main() {
 type system struct {
 	args []string
 	env  []string
+	host string // the machine's name
 	out  io.Writer
 	err  io.Writer
 }

@@ -18,10 +18,15 @@ import (
 // nameRule is what an account may be called: it stands in URLs, logs and variables.
 var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
+// instanceRule is what a gateway may be called: it stands in file names, keys of Redis and messages.
+var instanceRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
 // check returns every problem at once. given are the settings that a source gave, and where.
 func (c *Config) check(given map[string]string) error {
 	p := problems{given: given}
 	p.listeners(c)
+	p.when(!instanceRule.MatchString(c.Instance), "instance", "may hold letters, digits, dots, - and _ only, at most 63 of them")
+	p.webhook(c.Webhook)
 	p.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	p.oneOf("log.format", c.Log.Format, "auto", "json", "text")
 	p.between("fresh_for", c.FreshFor, 50*time.Millisecond, time.Minute)
@@ -95,6 +100,19 @@ func (p *problems) redis(r Redis) {
 	}
 }
 
+// webhook checks the shape of the addresses. The webhook's own is not shown: it is a secret.
+func (p *problems) webhook(w Webhook) {
+	if !w.URL.IsZero() {
+		u, err := url.Parse(w.URL.Reveal())
+		p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "", "webhook.url", "is no http or https URL")
+	}
+	if w.Dashboard != "" {
+		u, err := url.Parse(w.Dashboard)
+		p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "", "webhook.dashboard",
+			"is no http or https URL: write for example https://gateway.example.com")
+	}
+}
+
 func (p *problems) hosts(name string, hosts []string) { p.urls(name, hosts, "https", "http") }
 
 // urls checks that hosts are base URLs of one of the schemes, the first of which is what to write.
@@ -125,6 +143,8 @@ func (p *problems) exchange(at string, e Exchange) {
 	p.hosts(at+"account_hosts", e.AccountHosts)
 	p.urls(at+"stream_hosts", e.StreamHosts, "wss", "ws")
 	p.warm(at+"warm", e)
+	_, err := e.Windows("")
+	p.when(err != nil, at+"maintenance", "%v", err)
 	p.share(at+"budget_share", e.BudgetShare)
 	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
 		a := e.Accounts[name]

@@ -10,8 +10,9 @@ import (
 
 // Config is everything that can be set. Durations are written "300ms", "1h30m".
 type Config struct {
+	Instance       string        `yaml:"instance"`               // this gateway's name: in its history, on its dashboard
 	Listen         string        `yaml:"listen"`                 // public listener
-	AdminListen    string        `yaml:"admin_listen"`           // metrics and probes
+	AdminListen    string        `yaml:"admin_listen"`           // dashboard, operators' actions, metrics and probes
 	TLSCertFile    string        `yaml:"tls_cert_file,omitzero"` // both or neither of cert and key
 	TLSKeyFile     string        `yaml:"tls_key_file,omitzero"`  //
 	AllowOpen      bool          `yaml:"allow_open"`             // serve market data beyond loopback without keys
@@ -29,7 +30,16 @@ type Config struct {
 	DepthMax       int           `yaml:"depth_max"`              // levels a side
 	Drain          time.Duration `yaml:"drain"`                  // how long a stop waits for requests in flight
 	InFlight       int           `yaml:"in_flight"`              // requests at once; one more is refused
+	Webhook        Webhook       `yaml:"webhook,omitzero"`       //
 	Exchanges      Exchanges     `yaml:"exchanges"`              //
+}
+
+// Webhook is where changes of state are told to people, in the form that Slack and its likes take. Without a URL nobody
+// is told.
+type Webhook struct {
+	URL       market.Secret `yaml:"url,omitzero"` // whoever knows it can post
+	URLFile   string        `yaml:"url_file,omitzero"`
+	Dashboard string        `yaml:"dashboard,omitzero"` // the dashboard's address as those people reach it, for links
 }
 
 // Redis is the optional store that survives restarts. Without an address there is none.
@@ -63,6 +73,7 @@ type Exchange struct {
 	Warm         []string           `yaml:"warm,omitzero"`          // pairs that are streamed from the start, "BTC/USDT"
 	CAFile       string             `yaml:"ca_file,omitzero"`       // trusted beside the system's, for a venue of one's own
 	Region       string             `yaml:"region,omitzero"`
+	Maintenance  []string           `yaml:"maintenance,omitzero"`  // windows that are known beforehand: "FROM/UNTIL words", RFC 3339
 	BudgetShare  float64            `yaml:"budget_share,omitzero"` // of each of the exchange's rate limits, 0.01 to 1
 	Accounts     map[string]Account `yaml:"accounts,omitzero"`
 	MarketData   Class              `yaml:"market_data,omitzero"`

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"exchange-gateway/internal/market"
 )
@@ -18,6 +20,7 @@ type Sources struct {
 	Env   []string            // "GATEWAY_LISTEN=..."; other variables are not looked at
 	Home  string              // for the default state directory, "" if unknown
 	State string              // $XDG_STATE_HOME
+	Host  string              // this machine's name, for the default instance, "" if unknown
 	Set   []string            // "exchanges.okx.region=eea", from flags
 	Known []market.ExchangeID // the exchanges that have an adapter
 }
@@ -65,11 +68,35 @@ func (c *Config) fillPaths(s Sources) {
 	if c.KeysFile == "" && c.StateDir != "" {
 		c.KeysFile = filepath.Join(c.StateDir, "keys.yaml")
 	}
+	if c.Instance == "" {
+		c.Instance = defaultInstance(s.Host, c.Listen)
+	}
+}
+
+// defaultInstance is the machine's name with the public port, so that two gateways on one machine are two.
+func defaultInstance(host, listen string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '.') {
+			return r
+		}
+		return -1
+	}, host)
+	name = strings.TrimLeft(name[:min(len(name), 50)], "-.")
+	if name == "" {
+		name = "gateway"
+	}
+	if _, port, err := net.SplitHostPort(listen); err == nil && port != "0" {
+		name += "-" + port
+	}
+	return name
 }
 
 // readSecrets replaces each ..._file by what it holds.
 func (c *Config) readSecrets() error {
-	errs := []error{readSecret("redis.password", &c.Redis.Password, c.Redis.PassFile)}
+	errs := []error{
+		readSecret("redis.password", &c.Redis.Password, c.Redis.PassFile),
+		readSecret("webhook.url", &c.Webhook.URL, c.Webhook.URLFile),
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.Exchanges)) {
 		accounts := c.Exchanges[id].Accounts
 		for _, name := range slices.Sorted(maps.Keys(accounts)) {

@@ -74,7 +74,7 @@ func envPath(known []market.ExchangeID, name string) string {
 		path := strings.Join(parts, ".")
 		return path, probe.exists(known, path)
 	}
-	for _, group := range []string{"redis", "log"} {
+	for _, group := range []string{"redis", "log", "webhook"} {
 		if rest, ok := strings.CutPrefix(name, group+"_"); ok {
 			return group + "." + rest
 		}
