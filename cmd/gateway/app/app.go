@@ -44,6 +44,7 @@ type App struct {
 	store    *cache.Store
 	hub      *hub.Hub
 	feed     *feed.Feed
+	warmer   *warmer
 	books    *gateway.Books
 	accounts *gateway.Accounts
 	api      *api.Server
@@ -81,6 +82,11 @@ func New(conf config.Config, o Options) (*App, error) {
 		FreshFor: conf.FreshFor, BookTTL: conf.StaleMaxAge, Prefix: conf.Redis.KeyPrefix, Exchanges: a.ids,
 	}, a.redis, o.Log, a.registry)
 	a.newFeed(venues)
+	a.warmer = newWarmer(a.ids, o.Log)
+	a.warmer.watch = a.warmPair
+	for _, id := range a.ids {
+		a.warmer.set(id, conf.Exchanges[id].Warm)
+	}
 	a.books = gateway.NewBooks(a.booksConfig(venues))
 	a.accounts = gateway.NewAccounts(gateway.AccountsConfig{
 		Exchanges: a.ids, Accounts: venues.accounts, Log: o.Log, Metrics: a.registry,
@@ -124,7 +130,7 @@ func (a *App) Start(ctx context.Context) {
 // keys file, keeping books from streams. It returns when all of it has ended.
 func (a *App) Background(ctx context.Context) error {
 	gates := func(ctx context.Context) error { return a.gates.Run(ctx, a.guard.Adopt) }
-	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.feed.Run, a.warm)
+	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.feed.Run, a.warmer.run)
 }
 
 // Close ends what Start and the requests began. It is called once, after the last request, and keeps to ctx.

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-	"log/slog"
 	"time"
 
 	"exchange-gateway/internal/feed"
@@ -41,73 +39,3 @@ func (l localBooks) Used(listing *market.Listing) { l.feed.Used(*listing) }
 
 // Seen implements gateway.Local.
 func (l localBooks) Seen(b *market.OrderBook) { l.feed.Seen(b) }
-
-// How often a warm pair that could not be found in its exchange's list is looked for again.
-const (
-	warmRetry = 5 * time.Second
-	warmMax   = time.Minute
-)
-
-// warm streams the configured pairs for as long as the gateway runs.
-func (a *App) warm(ctx context.Context) error {
-	var runs []func(context.Context) error
-	for _, id := range a.ids {
-		if names := a.conf.Exchanges[id].Warm; len(names) > 0 {
-			runs = append(runs, func(ctx context.Context) error { return a.warmExchange(ctx, id, names) })
-		}
-	}
-	return Together(ctx, runs...)
-}
-
-// warmExchange watches the pairs of one exchange. Those that its list does not name are reported once and looked for again.
-func (a *App) warmExchange(ctx context.Context, id market.ExchangeID, names []string) error {
-	var held []func()
-	defer func() {
-		for _, release := range held {
-			release()
-		}
-	}()
-	told := false
-	for wait := warmRetry; len(names) > 0; wait = min(2*wait, warmMax) {
-		var missing []string
-		for _, name := range names {
-			release, err := a.warmPair(ctx, id, name)
-			switch {
-			case ctx.Err() != nil:
-				return nil
-			case err == nil:
-				held = append(held, release)
-				continue
-			case !told:
-				a.log.WarnContext(ctx, "pair is not kept warm yet; it is tried again",
-					slog.String("exchange", string(id)), slog.String("pair", name), slog.Any("err", err))
-			}
-			missing = append(missing, name)
-		}
-		names, told = missing, true
-		if len(names) == 0 {
-			break
-		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return nil
-		}
-	}
-	<-ctx.Done()
-	return nil
-}
-
-func (a *App) warmPair(ctx context.Context, id market.ExchangeID, name string) (release func(), err error) {
-	pair, err := market.ParsePair(name)
-	if err != nil {
-		return nil, err // checked with the configuration
-	}
-	l, err := a.books.Listing(market.WithLane(ctx, market.LanePrefetch), id, pair)
-	if err != nil {
-		return nil, err
-	}
-	return a.feed.Watch(l, market.StreamBook)
-}
