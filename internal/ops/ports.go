@@ -38,11 +38,14 @@ type Keeper interface {
 	// Load returns the overrides that are in force and the events of the last 24 hours, oldest first, and since when those
 	// are complete: zero if nothing was kept before. It takes at most a second.
 	Load(ctx context.Context) (Kept, error)
+	// InForce returns the overrides that are in force: Save has what it was given in it before it returns, so who adopts
+	// what other processes changed reads it here, under the lock that it also holds for Save. It does no I/O.
+	InForce() []market.Override
 }
 
 // Kept is what an earlier life left behind.
 type Kept struct {
-	Overrides []market.Override
+	Overrides []market.Override // in force, and those that ended by themselves since, of which no event tells
 	Events    []market.Event
 	Since     time.Time
 }
