@@ -17,7 +17,7 @@ var (
 // HoldLock takes the lock of a state directory as another process would.
 func HoldLock(t *testing.T, dir string) (release func()) {
 	t.Helper()
-	l, err := os.OpenFile(filepath.Join(dir, lockFileName), os.O_RDWR, 0)
+	l, err := os.OpenFile(filepath.Join(dir, gateLockName), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

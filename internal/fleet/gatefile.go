@@ -5,11 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -18,6 +14,7 @@ import (
 
 const (
 	gateFileName    = "gates.json"
+	gateLockName    = "gates.lock"
 	gateFileVersion = 1
 	// maxGateFile is the largest file that is read: 4,096 gates take about 700 KB.
 	maxGateFile = 4 << 20
@@ -29,21 +26,21 @@ var errUnreadable = errors.New("not a gate file")
 // after a power cut too, finds the old gates or the new ones. Several gateways may share a directory: writing takes a
 // lock and joins what the others wrote. It is safe for concurrent use.
 type GateFile struct {
-	dir string
+	dir directory
 	log *slog.Logger
 
 	writing chan struct{} // holds a token while somebody writes; those who wait leave with their context
 
 	mu      sync.Mutex
 	known   records
-	changed uint64      // counts changes of known
-	written uint64      // the change that is on disk
-	seen    os.FileInfo // the file whose gates are known, nil before the first
+	changed uint64 // counts changes of known
+	written uint64 // the change that is on disk
+	seen    stamp  // of the file whose gates are known, zero before the first
 }
 
 // NewGateFile keeps gates in dir, which is made when it is first needed. It does no I/O.
 func NewGateFile(dir string, log *slog.Logger) *GateFile {
-	return &GateFile{dir: dir, log: log, writing: make(chan struct{}, 1), known: records{}}
+	return &GateFile{dir: directory(dir), log: log, writing: make(chan struct{}, 1), known: records{}}
 }
 
 // Load returns what the directory holds. No file is no gates. A file that is no gate file is moved aside, logged, and
@@ -52,11 +49,11 @@ func (f *GateFile) Load(ctx context.Context) ([]market.GateRecord, error) {
 	held, err := f.read()
 	if errors.Is(err, errUnreadable) {
 		// Once more behind the lock: in the meantime another gateway may have put a good file there.
-		err = f.locked(ctx, func() error {
+		err = f.dir.locked(ctx, gateLockName, func() error {
 			held, err = f.readOrSetAside()
 			return err
 		})
-	} else if lockErr := f.locked(ctx, func() error { return nil }); err == nil {
+	} else if lockErr := f.dir.locked(ctx, gateLockName, func() error { return nil }); err == nil {
 		err = lockErr // learn now, not in the first ban, that nothing can be written
 	}
 	now := time.Now()
@@ -93,7 +90,7 @@ func (f *GateFile) Save(ctx context.Context, r market.GateRecord) error {
 	if done {
 		return nil
 	}
-	if err := f.locked(ctx, f.replace); err != nil {
+	if err := f.dir.locked(ctx, gateLockName, f.replace); err != nil {
 		return fmt.Errorf("save gate: %w", err)
 	}
 	return nil
@@ -106,6 +103,7 @@ func (f *GateFile) replace() error {
 		return err
 	}
 	f.mu.Lock()
+	news := f.known.news(held)
 	for _, r := range held {
 		f.known.add(r)
 	}
@@ -117,65 +115,23 @@ func (f *GateFile) replace() error {
 	if err != nil {
 		return err
 	}
-	if err := f.write(text); err != nil {
+	if err := f.dir.replace(gateFileName, text); err != nil {
 		return err
 	}
+	seen := f.dir.look(gateFileName) // the lock is held: nobody else replaced it since
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.written = max(f.written, change)
+	if f.seen = seen; news {
+		f.seen = stamp{} // News has not passed on yet what another gateway wrote before us
+	}
 	return nil
-}
-
-func (f *GateFile) path() string { return filepath.Join(f.dir, gateFileName) }
-
-// write replaces the file: a new one beside it, on the disk before it takes the name, and the name on the disk before we
-// say that it is there. The lock is held, so a fixed name suffices and a kill leaves one file behind at most.
-func (f *GateFile) write(text []byte) (err error) {
-	temp := f.path() + ".tmp"
-	w, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(text)
-	if err == nil {
-		err = w.Sync()
-	}
-	if closeErr := w.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(temp, f.path())
-	}
-	if err == nil {
-		f.look() // the lock is held: nobody else replaced it since
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return syncDir(f.dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close() // opened for reading
-	return d.Sync()
 }
 
 // read returns the gates of the file.
 func (f *GateFile) read() ([]market.GateRecord, error) {
-	r, err := os.Open(f.path())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close() // opened for reading
-	text, err := io.ReadAll(io.LimitReader(r, maxGateFile+1))
-	if err != nil {
+	text, err := f.dir.read(gateFileName, maxGateFile)
+	if text == nil || err != nil {
 		return nil, err
 	}
 	return decodeGates(text)
@@ -188,10 +144,10 @@ func (f *GateFile) readOrSetAside() ([]market.GateRecord, error) {
 	if !errors.Is(err, errUnreadable) {
 		return held, err
 	}
-	aside := f.path() + ".unreadable"
+	aside, asideErr := f.dir.setAside(gateFileName)
 	f.log.Error("gate file cannot be read and is set aside: gates that were closed before are not known",
-		slog.String("path", f.path()), slog.String("aside", aside), slog.Any("err", err))
-	return nil, os.Rename(f.path(), aside)
+		slog.String("path", f.dir.path(gateFileName)), slog.String("aside", aside), slog.Any("err", err))
+	return nil, asideErr
 }
 
 // gateFile is the file's text. Fields are added, never changed; another meaning is another version.

@@ -1,10 +1,6 @@
 package fleet
 
-import (
-	"os"
-
-	"exchange-gateway/internal/market"
-)
+import "exchange-gateway/internal/market"
 
 // watcher is a keeper that other gateways write to, and that can tell cheaply whether they did.
 type watcher interface {
@@ -17,14 +13,11 @@ var _ watcher = (*GateFile)(nil)
 // News implements watcher: one look at the directory, and a read only if another gateway replaced the file. What cannot
 // be read is no news; Load and Save say what is wrong with it.
 func (f *GateFile) News() []market.GateRecord {
-	info, err := os.Stat(f.path())
-	if err != nil {
-		return nil
-	}
+	now := f.dir.look(gateFileName)
 	f.mu.Lock()
-	same := f.seen != nil && os.SameFile(f.seen, info) && f.seen.ModTime().Equal(info.ModTime())
+	seen := f.seen
 	f.mu.Unlock()
-	if same {
+	if now == (stamp{}) || seen.same(now) {
 		return nil
 	}
 	held, err := f.read()
@@ -33,20 +26,9 @@ func (f *GateFile) News() []market.GateRecord {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.seen = info
+	f.seen = now
 	for _, r := range held {
 		f.known.add(r)
 	}
 	return held
-}
-
-// look remembers the file as it is now: what it holds is known.
-func (f *GateFile) look() {
-	info, err := os.Stat(f.path())
-	if err != nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.seen = info
 }

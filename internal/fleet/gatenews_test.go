@@ -49,6 +49,11 @@ func TestGates_oneStateDirectoryIsOneBan(t *testing.T) {
 		if got := heard(); len(got) != 0 {
 			t.Errorf("heard %v twice", got)
 		}
+		// Ours, written before we looked, joins theirs in the file: it once hid theirs from us.
+		theirs, ours := ban(3*time.Hour), ban(time.Minute, func(r *market.GateRecord) { r.Exchange = "okx" })
+		save(t, other, theirs)
+		save(t, mine, ours)
+		want(t, heard(), theirs, ours)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("run = %v", err)

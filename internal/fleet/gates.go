@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"time"
 
@@ -51,12 +50,10 @@ type Gates struct {
 
 // part is one keeper with what it has not taken yet.
 type part struct {
-	name   string
+	health
 	keeper Keeper
-	limit  time.Duration // zero: the caller's context alone
 
 	mu     sync.Mutex
-	broken bool
 	unread bool // what it holds is not known yet
 	missed records
 }
@@ -65,10 +62,10 @@ type part struct {
 func NewGates(file, redis Keeper, log *slog.Logger) *Gates {
 	g := &Gates{log: log}
 	if file != nil {
-		g.parts = append(g.parts, &part{name: DegradedFile, keeper: file, missed: records{}})
+		g.parts = append(g.parts, &part{health: health{name: DegradedFile}, keeper: file, missed: records{}})
 	}
 	if redis != nil {
-		g.parts = append(g.parts, &part{name: DegradedRedis, keeper: redis, limit: redisTimeout, missed: records{}})
+		g.parts = append(g.parts, &part{health: health{name: DegradedRedis, limit: redisTimeout}, keeper: redis, missed: records{}})
 	}
 	return g
 }
@@ -103,24 +100,6 @@ func (g *Gates) read(ctx context.Context, p *part) []market.GateRecord {
 		p.mu.Unlock()
 		g.note(p, err)
 		return list
-	}
-}
-
-// slow tells whether somebody did not answer in time, as opposed to refusing.
-func slow(err error) bool {
-	e, ok := errors.AsType[net.Error](err)
-	return ok && e.Timeout()
-}
-
-// pause is false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -161,7 +140,7 @@ func (g *Gates) Run(ctx context.Context, adopt func(...market.GateRecord)) error
 		adopt = func(...market.GateRecord) {}
 	}
 	g.each(func(_ int, p *part) {
-		if _, _, unread := p.state(); unread {
+		if _, unread := p.state(); unread {
 			g.repair(ctx, p, adopt)
 		}
 	})
@@ -193,8 +172,8 @@ func (g *Gates) news(adopt func(...market.GateRecord)) {
 }
 
 func (g *Gates) repair(ctx context.Context, p *part, adopt func(...market.GateRecord)) {
-	missed, broken, unread := p.state()
-	if unread || broken && len(missed) == 0 {
+	missed, unread := p.state()
+	if unread || p.broken() && len(missed) == 0 {
 		if list := g.read(ctx, p); unread && len(list) > 0 {
 			adopt(list...)
 		}
@@ -210,7 +189,7 @@ func (g *Gates) repair(ctx context.Context, p *part, adopt func(...market.GateRe
 func (g *Gates) Degraded() []string {
 	var names []string
 	for _, p := range g.parts {
-		if _, broken, _ := p.state(); broken {
+		if p.broken() {
 			names = append(names, p.name)
 		}
 	}
@@ -228,27 +207,13 @@ func (g *Gates) each(fn func(i int, p *part)) {
 
 // note remembers whether a part works, and logs each change.
 func (g *Gates) note(p *part, err error) {
-	if errors.Is(err, context.Canceled) {
-		return // we left: that says nothing about the part
-	}
-	p.mu.Lock()
-	changed := p.broken != (err != nil)
-	p.broken = err != nil
-	p.mu.Unlock()
 	switch {
-	case !changed:
+	case !p.health.note(err):
 	case err != nil:
 		g.log.Warn("gates cannot be kept: a restart may not know them", slog.String("part", p.name), slog.Any("err", err))
 	default:
 		g.log.Info("gates are kept again", slog.String("part", p.name))
 	}
-}
-
-func (p *part) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p.limit == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, p.limit)
 }
 
 // miss remembers a gate that the part did not take. It is bounded like everything that is kept.
@@ -268,10 +233,10 @@ func (p *part) took(r market.GateRecord) {
 	}
 }
 
-// state is what the part missed and still matters, whether its last call failed, and whether it was never read.
-func (p *part) state() (missed []market.GateRecord, broken, unread bool) {
+// state is what the part missed and still matters, and whether it was never read.
+func (p *part) state() (missed []market.GateRecord, unread bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.missed.prune(time.Now())
-	return p.missed.list(), p.broken, p.unread
+	return p.missed.list(), p.unread
 }

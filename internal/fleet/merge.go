@@ -61,6 +61,14 @@ func (rs records) add(r market.GateRecord) {
 	rs[k] = r
 }
 
+// news tells whether a list holds something that is not known.
+func (rs records) news(list []market.GateRecord) bool {
+	return slices.ContainsFunc(list, func(r market.GateRecord) bool {
+		old, ok := rs[keyOf(r)]
+		return !ok || merge(old, r) != old
+	})
+}
+
 // prune forgets what does not matter any more, and what ends first beyond maxGates.
 func (rs records) prune(now time.Time) {
 	for k, r := range rs {
