@@ -13,11 +13,15 @@ const (
 	VerdictShallower Verdict = "shallower" // it is newer, but what stands is deeper and not past its bound
 	VerdictReset     Verdict = "reset"     // it is older, as were several before it: the exchange started anew, so it stands now
 	VerdictUnaged    Verdict = "unaged"    // its age cannot be known: never stored, never live
+	VerdictPurged    Verdict = "purged"    // the exchange vouched for it before an operator dropped every copy: never stored
 )
 
 // Verdicts lists every verdict.
 func Verdicts() []Verdict {
-	return []Verdict{VerdictStored, VerdictConfirmed, VerdictOlder, VerdictShallower, VerdictReset, VerdictUnaged}
+	return []Verdict{
+		VerdictStored, VerdictConfirmed, VerdictOlder, VerdictShallower, VerdictReset, VerdictUnaged,
+		VerdictPurged,
+	}
 }
 
 // Listings is one exchange's whole list of spot pairs, as it was confirmed at one moment. It is immutable once published
