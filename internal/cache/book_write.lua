@@ -1,5 +1,5 @@
 -- Stores a book if it is newer than the one that is stored: market.OrderBook.Compare, on Redis.
--- KEYS[1] the book  ARGV[1] its value  ARGV[2] Redis' clock when it was encoded, microseconds
+-- KEYS[1] the book  KEYS[2] when it was purged  ARGV[1] its value  ARGV[2] Redis' clock when it was encoded, microseconds
 -- ARGV[3] how long a copy is kept, milliseconds  ARGV[4] how long a deeper copy stands, microseconds
 -- The offsets are those of header.go, counted from one.
 local clock = redis.call('TIME')
@@ -12,6 +12,10 @@ local new = ARGV[1]
 local at = tonumber(string.sub(new, 7, 26))
 local ttl = tonumber(ARGV[3]) - math.floor((now - at) / 1000)
 if ttl <= 0 then return 'expired' end
+
+-- Whoever vouched for it before the purge may have vouched for what was purged.
+local purged = tonumber(redis.pcall('GET', KEYS[2]))
+if purged and at <= purged then return 'purged' end
 
 local function store(verdict)
   redis.call('SET', KEYS[1], new, 'PX', ttl)

@@ -20,6 +20,8 @@ type fakeRedis struct {
 	slow     time.Duration
 	book     *market.OrderBook
 	listings *market.Listings
+	purgedAt time.Time
+	purges   int
 	reads    int
 	pings    int
 	batches  []int // sizes
@@ -48,14 +50,29 @@ func (f *fakeRedis) call(ctx context.Context, count func()) error {
 
 func (f *fakeRedis) Ping(ctx context.Context) error { return f.call(ctx, func() { f.pings++ }) }
 
-func (f *fakeRedis) ReadBook(ctx context.Context, _ market.ExchangeID, _ market.Pair) (*market.OrderBook, error) {
+func (f *fakeRedis) RecallBook(
+	ctx context.Context, _ market.ExchangeID, _ market.Pair,
+) (*market.OrderBook, time.Time, error) {
 	if err := f.call(ctx, func() { f.reads++ }); err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.book == nil {
-		return nil, cache.ErrMiss
+		return nil, f.purgedAt, cache.ErrMiss
 	}
-	return f.book, nil
+	return f.book, f.purgedAt, nil
+}
+
+func (f *fakeRedis) PurgeBook(ctx context.Context, _ market.ExchangeID, _ market.Pair, at time.Time) (bool, error) {
+	if err := f.call(ctx, func() { f.purges++ }); err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held := f.book != nil
+	f.book, f.purgedAt = nil, at
+	return held, nil
 }
 
 func (f *fakeRedis) ReadListings(ctx context.Context, _ market.ExchangeID) (*market.Listings, error) {

@@ -11,6 +11,7 @@ const (
 	opRead  = "read"
 	opWrite = "write"
 	opPing  = "ping"
+	opPurge = "purge"
 )
 
 // observe counts one round trip to Redis.

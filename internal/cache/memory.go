@@ -16,6 +16,7 @@ import (
 // way that was neither read nor confirmed for longest, by and large.
 type Memory struct {
 	table    *table
+	purges   *purges
 	freshFor time.Duration
 	log      *slog.Logger
 	metrics  *metrics
@@ -31,7 +32,8 @@ func NewMemory(cfg Config, log *slog.Logger, reg prometheus.Registerer) *Memory 
 
 func newMemory(cfg Config, log *slog.Logger, m *metrics) *Memory {
 	return &Memory{
-		table: newTable(cfg.MaxBooks, cfg.MaxLevels), freshFor: cfg.FreshFor, log: log, metrics: m,
+		table: newTable(cfg.MaxBooks, cfg.MaxLevels), purges: newPurges(cfg.BookTTL), freshFor: cfg.FreshFor, log: log,
+		metrics:  m,
 		listings: make(map[market.ExchangeID]*market.Listings),
 	}
 }
@@ -54,7 +56,7 @@ func (m *Memory) Book(exchange market.ExchangeID, pair market.Pair) (*market.Ord
 //   - stored, confirmed, reset: the one that stands now, with b's clocks;
 //   - older: the one that stood and stands, as old as it is. b was dropped;
 //   - shallower: b itself. A deeper one stands that is not past fresh_for;
-//   - unaged: the one that stands, nil if none does. b was dropped.
+//   - unaged, purged: the one that stands, nil if none does. b was dropped.
 //
 // The returned book has a ChangedAt; b itself is not changed.
 func (m *Memory) Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict) {
@@ -75,6 +77,11 @@ func (m *Memory) put(b *market.OrderBook, answer bool) (*market.OrderBook, marke
 	}
 	e, evicted := m.table.locked(keyOf(b))
 	old := e.book.Load()
+	if m.purges.hit(b, now) { // under the lock: Purge empties the entry after it is written down
+		e.mu.Unlock()
+		m.metrics.evictions.Add(float64(evicted))
+		return old, market.VerdictPurged
+	}
 	book, verdict := judge(old, b, now, m.freshFor)
 	if answer {
 		book, verdict = e.count(old, b, book, verdict, now)
@@ -82,7 +89,7 @@ func (m *Memory) put(b *market.OrderBook, answer bool) (*market.OrderBook, marke
 	switch verdict {
 	case market.VerdictStored, market.VerdictConfirmed, market.VerdictReset:
 		m.table.swap(e, book)
-	case market.VerdictOlder, market.VerdictShallower, market.VerdictUnaged:
+	case market.VerdictOlder, market.VerdictShallower, market.VerdictUnaged, market.VerdictPurged:
 	}
 	e.mu.Unlock()
 

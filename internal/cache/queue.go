@@ -34,6 +34,15 @@ func (q *queue) put(b *market.OrderBook) bool {
 	return true
 }
 
+// drop takes a book out of the queue and tells whether it was in it.
+func (q *queue) drop(k key) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, ok := q.books[k]
+	delete(q.books, k)
+	return ok
+}
+
 func (q *queue) putListings(l *market.Listings) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

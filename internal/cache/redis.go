@@ -19,6 +19,9 @@ var readScript string
 //go:embed book_write.lua
 var bookWriteScript string
 
+//go:embed book_purge.lua
+var bookPurgeScript string
+
 //go:embed listings_write.lua
 var listingsWriteScript string
 
@@ -32,6 +35,7 @@ const (
 	ResultOlder       Result = "older"
 	ResultShallower   Result = "shallower"
 	ResultReset       Result = "reset"
+	ResultPurged      Result = "purged"       // the exchange vouched for it before an operator dropped every copy
 	ResultLate        Result = "late"         // Redis ran the command over a second after it was sent
 	ResultExpired     Result = "expired"      // older than copies are kept
 	ResultNewerFormat Result = "newer_format" // the stored one was written by a newer gateway and was left alone
@@ -43,8 +47,8 @@ const (
 // Results lists every result.
 func Results() []Result {
 	return []Result{
-		ResultStored, ResultConfirmed, ResultOlder, ResultShallower, ResultReset, ResultLate, ResultExpired,
-		ResultNewerFormat, ResultUnencodable, ResultFailed, ResultDropped,
+		ResultStored, ResultConfirmed, ResultOlder, ResultShallower, ResultReset, ResultPurged, ResultLate,
+		ResultExpired, ResultNewerFormat, ResultUnencodable, ResultFailed, ResultDropped,
 	}
 }
 
@@ -59,7 +63,7 @@ type Redis struct {
 	freshFor    time.Duration
 	timeout     time.Duration // of a round trip
 
-	read, writeBook, writeListings *redis.Script
+	read, writeBook, purgeBook, writeListings *redis.Script
 }
 
 // NewRedis does no I/O. The client should have been made with ClientOptions.
@@ -70,6 +74,7 @@ func NewRedis(cfg Config, client redis.UniversalClient) *Redis {
 		timeout:       callTimeout,
 		read:          redis.NewScript(readScript),
 		writeBook:     redis.NewScript(bookWriteScript),
+		purgeBook:     redis.NewScript(bookPurgeScript),
 		writeListings: redis.NewScript(listingsWriteScript),
 	}
 }
@@ -77,6 +82,11 @@ func NewRedis(cfg Config, client redis.UniversalClient) *Redis {
 // The number behind the colon is that of the key's layout. The braces keep a key's hash slot to the part that is in them.
 func (r *Redis) bookKey(k key) string {
 	return r.prefix + ":book:v1:{" + string(k.exchange) + ":" + k.pair.String() + "}"
+}
+
+// purgedKey holds when every copy of a book was dropped, in microseconds on Redis' clock. It is in the book's hash slot.
+func (r *Redis) purgedKey(k key) string {
+	return r.prefix + ":purged:v1:{" + string(k.exchange) + ":" + k.pair.String() + "}"
 }
 
 func (r *Redis) listingsKey(exchange market.ExchangeID) string {
@@ -103,50 +113,73 @@ func (r *Redis) clock(ctx context.Context) (micros int64, received time.Time, er
 // ReadBook reads one copy within 50 ms. It returns ErrMiss, ErrRubbish, ErrNewerFormat or ErrUnaged when Redis is well but
 // has no copy that can be used, and another error when Redis is not.
 func (r *Redis) ReadBook(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (*market.OrderBook, error) {
-	k := key{exchange, pair}
-	value, now, sent, err := r.get(ctx, r.bookKey(k), maxValue)
-	if err != nil {
-		return nil, err
-	}
-	b, err := decodeBook(value, now, sent)
-	if err == nil && keyOf(b) != k {
-		return nil, ErrRubbish
-	}
+	b, _, err := r.RecallBook(ctx, exchange, pair)
 	return b, err
+}
+
+// RecallBook is ReadBook that also tells when every copy of the book was last dropped on purpose, whatever the error is: an
+// instant of ours that is not after it. It is zero if that was not done for as long as copies are kept.
+func (r *Redis) RecallBook(
+	ctx context.Context, exchange market.ExchangeID, pair market.Pair,
+) (b *market.OrderBook, purged time.Time, err error) {
+	k := key{exchange, pair}
+	c, err := r.get(ctx, []string{r.bookKey(k), r.purgedKey(k)}, maxValue)
+	if c.purged != "" {
+		if at, bad := parseMicros(c.purged); bad == nil {
+			purged, _ = anchor(at, c.now, c.sent) // zero if it cannot be placed
+		}
+	}
+	if err != nil {
+		return nil, purged, err
+	}
+	b, err = decodeBook(c.value, c.now, c.sent)
+	if err == nil && keyOf(b) != k {
+		return nil, purged, ErrRubbish
+	}
+	return b, purged, err
 }
 
 // ReadListings reads the copy of one exchange's list, as ReadBook reads a book.
 func (r *Redis) ReadListings(ctx context.Context, exchange market.ExchangeID) (*market.Listings, error) {
-	value, now, sent, err := r.get(ctx, r.listingsKey(exchange), maxListingsSize)
+	c, err := r.get(ctx, []string{r.listingsKey(exchange)}, maxListingsSize)
 	if err != nil {
 		return nil, err
 	}
-	l, err := decodeListings(value, now, sent)
+	l, err := decodeListings(c.value, c.now, c.sent)
 	if err == nil && l.Exchange != exchange {
 		return nil, ErrRubbish
 	}
 	return l, err
 }
 
-func (r *Redis) get(ctx context.Context, k string, most int) (value string, now int64, sent time.Time, err error) {
+// found is what Redis holds, read at one instant of its clock.
+type found struct {
+	value  string
+	purged string    // of a book: when every copy was dropped, "" if that was not done
+	now    int64     // Redis' clock, microseconds
+	sent   time.Time // on ours, not after that instant
+}
+
+func (r *Redis) get(ctx context.Context, keys []string, most int) (c found, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	sent = time.Now()
-	reply, err := r.read.Run(ctx, r.client, []string{k}, most).Slice()
+	c.sent = time.Now()
+	reply, err := r.read.Run(ctx, r.client, keys, most).Slice()
 	if err != nil {
-		return "", 0, sent, fmt.Errorf("read copy: %w", err)
+		return c, fmt.Errorf("read copy: %w", err)
 	}
-	if len(reply) != 3 {
-		return "", 0, sent, ErrMiss
+	if len(reply) != 4 {
+		return c, ErrMiss
 	}
-	if now, err = joinClock(reply[0], reply[1]); err != nil {
-		return "", 0, sent, err
+	if c.now, err = joinClock(reply[0], reply[1]); err != nil {
+		return c, err
 	}
+	c.purged, _ = reply[3].(string)
 	if reply[2] == nil {
-		return "", now, sent, ErrMiss
+		return c, ErrMiss
 	}
-	value, _ = reply[2].(string)
-	return value, now, sent, nil
+	c.value, _ = reply[2].(string)
+	return c, nil
 }
 
 var errClock = errors.New("redis sent no clock")
@@ -187,7 +220,8 @@ func (r *Redis) WriteBooks(ctx context.Context, books []*market.OrderBook) ([]Re
 			results[i] = ResultUnencodable
 			continue
 		}
-		items = append(items, item{at: i, key: r.bookKey(keyOf(b)), args: []any{
+		k := keyOf(b)
+		items = append(items, item{at: i, keys: []string{r.bookKey(k), r.purgedKey(k)}, args: []any{
 			value, micros, r.bookTTL.Milliseconds(), r.freshFor.Microseconds(),
 		}})
 	}
@@ -206,7 +240,7 @@ func (r *Redis) WriteListings(ctx context.Context, l *market.Listings) (Result, 
 		return ResultUnencodable, nil // the result says it: nothing is wrong with Redis
 	}
 	results := make([]Result, 1)
-	err = r.pipeline(ctx, r.writeListings, []item{{key: r.listingsKey(l.Exchange), args: []any{
+	err = r.pipeline(ctx, r.writeListings, []item{{keys: []string{r.listingsKey(l.Exchange)}, args: []any{
 		value, micros, r.listingsTTL.Milliseconds(),
 	}}}, results)
 	return results[0], err
@@ -215,7 +249,7 @@ func (r *Redis) WriteListings(ctx context.Context, l *market.Listings) (Result, 
 // item is one run of a script; at is the place of its result.
 type item struct {
 	at   int
-	key  string
+	keys []string
 	args []any
 }
 
@@ -243,7 +277,7 @@ func (r *Redis) send(ctx context.Context, items []item, results []Result, run ru
 	pipe := r.client.Pipeline()
 	commands := make([]*redis.Cmd, len(items))
 	for i, it := range items {
-		commands[i] = run(ctx, pipe, []string{it.key}, it.args...)
+		commands[i] = run(ctx, pipe, it.keys, it.args...)
 	}
 	_, _ = pipe.Exec(ctx) // each command carries its own error
 	for i, c := range commands {

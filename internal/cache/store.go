@@ -72,7 +72,8 @@ const strangeFor = time.Minute
 // remote is what Store needs of Redis.
 type remote interface {
 	Ping(ctx context.Context) error
-	ReadBook(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (*market.OrderBook, error)
+	RecallBook(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (*market.OrderBook, time.Time, error)
+	PurgeBook(ctx context.Context, exchange market.ExchangeID, pair market.Pair, at time.Time) (held bool, err error)
 	WriteBooks(ctx context.Context, books []*market.OrderBook) ([]Result, error)
 	ReadListings(ctx context.Context, exchange market.ExchangeID) (*market.Listings, error)
 	WriteListings(ctx context.Context, l *market.Listings) (Result, error)
@@ -131,7 +132,7 @@ func (s *Store) Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict) {
 		if s.remote != nil && !s.queue.put(book) {
 			s.metrics.writes.WithLabelValues(string(ResultDropped)).Inc()
 		}
-	case market.VerdictOlder, market.VerdictShallower, market.VerdictUnaged:
+	case market.VerdictOlder, market.VerdictShallower, market.VerdictUnaged, market.VerdictPurged:
 	}
 	return book, verdict
 }
@@ -141,7 +142,10 @@ func (s *Store) Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict) {
 // broken. What Redis cannot give is not an error. A book that came from Redis has an Anchor.
 func (s *Store) Recall(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (*market.OrderBook, bool) {
 	s.recall(ctx, key{exchange, pair}, func(ctx context.Context) error {
-		b, err := s.remote.ReadBook(ctx, exchange, pair)
+		b, purged, err := s.remote.RecallBook(ctx, exchange, pair)
+		if !purged.IsZero() { // by another gateway, of which this one learns here
+			s.memory.purge(key{exchange, pair}, purged)
+		}
 		if err == nil {
 			s.memory.Restore(b)
 		}

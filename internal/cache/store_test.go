@@ -327,12 +327,14 @@ func TestStore_metricsAreWellFormed(t *testing.T) {
 # TYPE gateway_cache_answers_total counter
 gateway_cache_answers_total{exchange="binance",verdict="confirmed"} 0
 gateway_cache_answers_total{exchange="binance",verdict="older"} 0
+gateway_cache_answers_total{exchange="binance",verdict="purged"} 0
 gateway_cache_answers_total{exchange="binance",verdict="reset"} 0
 gateway_cache_answers_total{exchange="binance",verdict="shallower"} 0
 gateway_cache_answers_total{exchange="binance",verdict="stored"} 0
 gateway_cache_answers_total{exchange="binance",verdict="unaged"} 0
 gateway_cache_answers_total{exchange="okx",verdict="confirmed"} 0
 gateway_cache_answers_total{exchange="okx",verdict="older"} 0
+gateway_cache_answers_total{exchange="okx",verdict="purged"} 0
 gateway_cache_answers_total{exchange="okx",verdict="reset"} 0
 gateway_cache_answers_total{exchange="okx",verdict="shallower"} 0
 gateway_cache_answers_total{exchange="okx",verdict="stored"} 1

@@ -186,6 +186,28 @@ func (t *table) unlink(e *entry) {
 	at.Store(e.next.Load())
 }
 
+// drop empties the place of k if its book is to go, and tells whether it did. The place itself stays: whoever waits for its
+// lock goes on with it.
+func (t *table) drop(k key, goes func(*market.OrderBook) bool) bool {
+	for e := t.find(k); e != nil; e = t.find(k) {
+		e.mu.Lock()
+		if e.gone {
+			e.mu.Unlock()
+			continue
+		}
+		b := e.book.Load()
+		dropped := b != nil && goes(b)
+		if dropped {
+			e.book.Store(nil)
+			e.older = 0
+			t.levels.Add(-weight(b))
+		}
+		e.mu.Unlock()
+		return dropped
+	}
+	return false
+}
+
 // all returns every book.
 func (t *table) all() []*market.OrderBook {
 	t.mu.Lock()

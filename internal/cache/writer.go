@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -38,7 +39,7 @@ func (s *Store) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if s.queue.size() > 0 || s.writes.open() {
+		if s.queue.size() > 0 || s.writes.open() || len(s.memory.purges.owing()) > 0 {
 			s.flush(ctx)
 			idle = 0
 		} else if idle += writeEvery; idle >= pingEvery {
@@ -74,6 +75,7 @@ func (s *Store) flush(ctx context.Context) {
 	if !s.ping(ctx) {
 		return
 	}
+	s.settlePurges(ctx) // before the books: no copy of theirs is put back
 	books, listings := s.queue.take()
 	if len(books)+len(listings) == 0 {
 		s.recovered(true) // whatever could not be written before is gone: the answer is all that there is to go by
@@ -108,11 +110,19 @@ func batch(books []*market.OrderBook) int {
 
 func (s *Store) writeBooks(ctx context.Context, books []*market.OrderBook) bool {
 	start := time.Now()
+	// Purged since they were queued, or queued again after a write that failed meanwhile.
+	books = slices.DeleteFunc(books, func(b *market.OrderBook) bool { return s.memory.purges.hit(b, start) })
+	if len(books) == 0 {
+		return true
+	}
 	results, err := s.remote.WriteBooks(ctx, books)
 	for i, r := range results {
 		s.metrics.writes.WithLabelValues(string(r)).Inc()
 		if r == ResultFailed || r == ResultLate {
 			s.queue.back(books[i])
+		}
+		if r == ResultPurged { // by another gateway: this copy is what was wrong
+			s.memory.table.drop(keyOf(books[i]), func(b *market.OrderBook) bool { return b == books[i] })
 		}
 		if r == ResultNewerFormat {
 			s.strange(ErrNewerFormat)
