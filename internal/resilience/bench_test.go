@@ -28,7 +28,7 @@ var benchFailure = &market.Error{Exchange: "bench", Op: market.OpOrderBook, Kind
 func benchGuard(limits ...market.Limit) (*Guard, *exchange) {
 	g := New(Config{})
 	x := g.exchange("bench")
-	x.ledger.limits(limits, x.share)
+	x.ledger.limits(limits)
 	return g, x
 }
 
@@ -67,7 +67,7 @@ func BenchmarkPermit(b *testing.B) {
 		b.ReportAllocs()
 		done := cpu.Report(b)
 		for b.Loop() {
-			p, wait := c.acquire(c.env.clock.now())
+			p, wait := c.acquire(c.env.clock.now(), c.policy)
 			if wait > 0 {
 				b.Fatal("refused")
 			}
@@ -104,7 +104,7 @@ func BenchmarkRefusal(b *testing.B) {
 		b.ReportAllocs()
 		done := cpu.Report(b)
 		for b.Loop() {
-			if _, wait := c.acquire(c.env.clock.now()); wait <= 0 {
+			if _, wait := c.acquire(c.env.clock.now(), c.policy); wait <= 0 {
 				b.Fatal("passed")
 			}
 		}

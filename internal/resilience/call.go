@@ -15,6 +15,7 @@ type call struct {
 	x        *exchange
 	plan     *market.Call
 	circuit  *circuit
+	policy   *ClassPolicy // as it was when the call began
 	lane     market.Lane
 	deadline int64
 	public   bool // its probes run detached from the caller
@@ -48,9 +49,9 @@ func askOn[T any](ctx context.Context, x *exchange, c market.Call, on *circuit, 
 func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int64, public bool, do func(context.Context) error) error {
 	k := on.class
 	s := &call{
-		x: x, plan: c, circuit: on, lane: market.LaneOf(ctx), public: public, do: do,
-		deadline: now + int64(k.policy.Deadline),
+		x: x, plan: c, circuit: on, policy: k.policy.Load(), lane: market.LaneOf(ctx), public: public, do: do,
 	}
+	s.deadline = now + int64(s.policy.Deadline)
 	if c.Class == market.ClassAccount {
 		s.lane = market.LaneAccount
 	}
@@ -61,6 +62,9 @@ func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int
 	var last *market.Error
 	for passed := true; ; passed = false {
 		e, made := s.try(ctx, now, passed)
+		if made && r.attempts > 0 {
+			x.samples.retry(x.env.clock.now())
+		}
 		if e == nil {
 			k.tokens.earn()
 			if r.repeated {
@@ -86,7 +90,7 @@ func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int
 }
 
 // leastAttempt is the least time that an attempt is begun with: in less the exchange has no chance to answer.
-func (s *call) leastAttempt() int64 { return int64(s.circuit.class.policy.Timeout) / 10 }
+func (s *call) leastAttempt() int64 { return int64(s.policy.Timeout) / 10 }
 
 // try makes one attempt, unless it is refused before: then made is false. passed tells that the gates were asked just now.
 func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error, made bool) {
@@ -104,13 +108,13 @@ func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error
 	if e != nil {
 		return e, false
 	}
-	p, wait := s.circuit.acquire(now)
+	p, wait := s.circuit.acquire(now, s.policy)
 	if wait > 0 {
 		a.release()
-		s.circuit.class.metrics.refuse(market.KindCircuitOpen)
+		s.circuit.class.refuse(market.KindCircuitOpen, now)
 		return x.refusal(s.plan, market.KindCircuitOpen, wait, errNotSent), false
 	}
-	timeout := min(s.circuit.class.policy.Timeout, time.Duration(s.deadline-now))
+	timeout := min(s.policy.Timeout, time.Duration(s.deadline-now))
 	if p.probe {
 		ctx = market.WithProbe(ctx)
 		if s.public {
@@ -137,7 +141,7 @@ func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *mark
 	latest := s.deadline - s.leastAttempt()
 	charges, w, wait, err := x.ledger.take(now, latest, a.space[:0], s.plan.Charges, s.lane)
 	if err != nil {
-		return now, x.unpaid(s.plan, s.circuit.class, err, wait)
+		return now, x.unpaid(s.plan, s.circuit.class, err, wait, now)
 	}
 	a.charges = charges
 	if w == nil {
@@ -152,7 +156,7 @@ func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *mark
 		if err := ctx.Err(); err != nil {
 			return now, s.left(err)
 		}
-		return now, x.unpaid(s.plan, s.circuit.class, errNotSent, wait)
+		return now, x.unpaid(s.plan, s.circuit.class, errNotSent, wait, now)
 	}
 	if err := ctx.Err(); err != nil {
 		a.release()
@@ -196,6 +200,8 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 		x.gates.good(s.plan.Scopes, p.began, now)
 		p.settle(now, market.EffectSuccess, market.KindNone)
 		s.count(p, market.KindNone, now, nil)
+		x.samples.attempt(now, now-p.began, false)
+		x.failures.succeeded.Store(now)
 		return nil, true
 	}
 	e, _ := errors.AsType[*market.Error](err)
@@ -210,10 +216,26 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 	if e != nil && e.Refusal != nil {
 		written = a.refuse(e.Refusal, kind, p.began, now)
 	}
-	p.settle(now, x.effectOf(a, e, kind, now-p.began > s.circuit.class.policy.slow(), now), kind)
+	effect := x.effectOf(a, e, kind, now-p.began > p.slow, now)
+	p.settle(now, effect, kind)
 	s.count(p, kind, now, err)
+	x.samples.attempt(now, now-p.began, effect == market.EffectFailure)
+	if kind != market.KindCanceled {
+		x.failures.note(s.wrong(e, kind, now, p))
+	}
 	await(a, written)
 	return x.failure(s.plan, s.circuit, e, err, kind, x.env.clock.now()), true
+}
+
+// wrong is what is kept of an attempt that went wrong.
+func (s *call) wrong(e *market.Error, kind market.Kind, now int64, p permit) market.Failure {
+	f := market.Failure{
+		At: s.x.env.clock.wall(now), Exchange: s.x.id, Op: s.plan.Op, Kind: kind, Elapsed: time.Duration(now - p.began),
+	}
+	if e != nil {
+		f.Status, f.Code = e.Status, plainCode(e.Code)
+	}
+	return f
 }
 
 func (s *call) count(p permit, kind market.Kind, now int64, err error) {
@@ -245,7 +267,7 @@ func (s *call) tell(log *slog.Logger, p permit, kind market.Kind, elapsed time.D
 // exchange is back is everybody's question. So it has the whole attempt timeout, whatever deadline the caller has, and ends
 // with that or the guard. The caller waits as long as it may, but no longer than the probe's lease.
 func (s *call) detached(ctx context.Context, a *attempt, p permit, patience time.Duration) (*market.Error, bool) {
-	timeout := s.circuit.class.policy.Timeout
+	timeout := s.policy.Timeout
 	type result struct {
 		e    *market.Error
 		made bool

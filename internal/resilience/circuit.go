@@ -59,6 +59,7 @@ type circuit struct {
 	fixed  atomic.Pointer[fixed]
 
 	mu         sync.Mutex
+	policy     *ClassPolicy // in force; of a call it is the one that it began with
 	machine    *gobreaker.TwoStepCircuitBreaker[struct{}]
 	generation uint32
 	now        int64 // instant of the step being taken
@@ -82,8 +83,17 @@ type environment struct {
 }
 
 func newCircuit(id market.CircuitID, class *class, env *environment) *circuit {
-	c := &circuit{id: id, class: class, env: env}
-	period := class.policy.Window / buckets
+	c := &circuit{id: id, class: class, env: env, policy: class.policy.Load(), now: env.clock.now()}
+	c.since = c.now
+	c.renew()
+	c.fix(market.CauseNone)
+	return c
+}
+
+// renew starts counting anew, in a window of the length that is in force. The machine's is fixed when it is made, and it
+// starts closed: so this is for a circuit that is closed.
+func (c *circuit) renew() {
+	period := c.policy.period()
 	c.machine = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests:  1,
 		Interval:     period * buckets,
@@ -94,12 +104,25 @@ func newCircuit(id market.CircuitID, class *class, env *environment) *circuit {
 		OnStateChange: c.changed,
 		IsExcluded:    isIgnored,
 	})
-	c.now = env.clock.now()
-	c.since = c.now
 	c.window.period = int64(period)
 	c.window.clear(c.now)
-	c.fix(market.CauseNone)
-	return c
+	c.generation++ // what is under way belongs to the machine before
+}
+
+// follow puts another policy in force. The state stays, and what depends on it: open until its own time, half-open with
+// its probe. Failures in a row go on being counted. A window of another length starts with a fresh count: now if the
+// circuit is closed, otherwise when it closes.
+func (c *circuit) follow(p *ClassPolicy, now int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.policy, c.now = p, now
+	c.renewIfClosed()
+}
+
+func (c *circuit) renewIfClosed() {
+	if s, _ := c.state(); s == closed && c.window.period != int64(c.policy.period()) {
+		c.renew()
+	}
 }
 
 func isIgnored(err error) bool { return err == errIgnored } // our own sentinel, never wrapped
@@ -125,13 +148,16 @@ type permit struct {
 	circuit    *circuit
 	done       func(error)
 	began      int64
+	slow       int64 // what takes longer is slow
 	generation uint32
 	probe      bool
 }
 
 // acquire returns a permit, or how long to wait before the next one can be had. When an open time is over, exactly one
 // caller gets the permit to probe. When the probe's lease is over too, its caller has vanished: the circuit opens again.
-func (c *circuit) acquire(now int64) (permit, time.Duration) {
+//
+// The policy is that of the call: what is slow, and how long a probe is believed in, hang on the timeout it runs under.
+func (c *circuit) acquire(now int64, policy *ClassPolicy) (permit, time.Duration) {
 	if wait := c.refuses(now); wait > 0 {
 		return permit{}, wait
 	}
@@ -152,11 +178,11 @@ func (c *circuit) acquire(now int64) (permit, time.Duration) {
 		// Closed, due, and half-open without a probe are the only ways to here, and the machine lets all of them pass.
 		return permit{}, time.Second
 	}
-	p := permit{circuit: c, done: done, began: now, generation: c.generation}
+	p := permit{circuit: c, done: done, began: now, slow: policy.slow(), generation: c.generation}
 	if s, _ := c.state(); s == halfOpen {
 		p.probe = true
 		c.probing = done
-		c.word.Store(pack(halfOpen, now+int64(c.class.policy.Timeout+leaseGrace)))
+		c.word.Store(pack(halfOpen, now+int64(policy.Timeout+leaseGrace)))
 	}
 	return p, 0
 }
@@ -171,7 +197,7 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 		return
 	}
 	c.now = now
-	slow := now-p.began > c.class.policy.slow()
+	slow := now-p.began > p.slow
 	if p.probe {
 		c.settleProbe(p, effect, kind, slow)
 		return
@@ -182,7 +208,7 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 	case market.EffectFailure:
 		c.count(p, tally{settled: 1, failures: 1, slow: one(slow)})
 		c.failed(kind)
-		if c.row >= uint32(c.class.policy.Consecutive) && now-c.rowBegan >= int64(c.class.policy.MinSpan) {
+		if c.row >= uint32(c.policy.Consecutive) && now-c.rowBegan >= int64(c.policy.MinSpan) {
 			c.verdict = market.CauseConsecutive
 		}
 		p.done(errFailed)
@@ -192,7 +218,7 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 			c.row = 0
 			c.showRecent()
 		}
-		if c.trips > 0 && now-c.since >= int64(c.class.policy.Window) {
+		if c.trips > 0 && now-c.since >= int64(c.policy.Window) {
 			c.trips = 0
 			c.fix(market.CauseProbeSucceeded)
 		}
@@ -228,6 +254,7 @@ func (c *circuit) settleProbe(p permit, effect market.Effect, kind market.Kind, 
 		c.showRecent()
 		c.verdict = market.CauseProbeSucceeded
 		p.done(nil)
+		c.renewIfClosed()
 	}
 }
 
@@ -253,7 +280,7 @@ func (c *circuit) showRecent() { c.recent.Store(uint64(c.row)<<8 | uint64(c.last
 
 func (c *circuit) tooSlow() bool {
 	t := c.window.total(c.now)
-	return t.settled >= uint32(c.class.policy.MinSettled) && float64(t.slow) >= c.class.policy.SlowShare*float64(t.settled)
+	return t.settled >= uint32(c.policy.MinSettled) && float64(t.slow) >= c.policy.SlowShare*float64(t.settled)
 }
 
 // readyToTrip is asked by the machine after each failure while closed, under mu. In flight and ignored calls are not in
@@ -262,9 +289,9 @@ func (c *circuit) readyToTrip(counts gobreaker.Counts) bool {
 	settled := counts.TotalSuccesses + counts.TotalFailures
 	switch {
 	case c.verdict != market.CauseNone:
-	case settled < uint32(c.class.policy.MinSettled):
+	case settled < uint32(c.policy.MinSettled):
 		return false
-	case float64(counts.TotalFailures) >= c.class.policy.Rate*float64(settled):
+	case float64(counts.TotalFailures) >= c.policy.Rate*float64(settled):
 		c.verdict = market.CauseRate
 	case c.tooSlow():
 		c.verdict = market.CauseSlow
@@ -317,10 +344,10 @@ func stateOf(s gobreaker.State) state {
 // openTime draws how long to stay open: 5, 10, 20, 40, 60 s, of which 0.8 to 1.0, so that replicas that opened together
 // do not probe together.
 func (c *circuit) openTime() int64 {
-	d := c.class.policy.OpenMin
-	for i := uint32(1); i < c.trips && d < c.class.policy.OpenMax; i++ {
+	d := c.policy.OpenMin
+	for i := uint32(1); i < c.trips && d < c.policy.OpenMax; i++ {
 		d *= 2
 	}
-	d = min(d, c.class.policy.OpenMax)
+	d = min(d, c.policy.OpenMax)
 	return int64(d) - int64(below(c.env.random(), uint64(d)/5+1))
 }

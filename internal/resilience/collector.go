@@ -24,7 +24,7 @@ func newCollector(g *Guard) *collector {
 		guard:       g,
 		state:       desc("circuit_state", "1 for the state that the circuit is in, 0 for the others.", append(circuit, "state")...),
 		due:         desc("circuit_probe_due", "1 when an open circuit waits for a call to probe with.", circuit...),
-		isolated:    desc("circuit_isolated", "1 when an operator isolated or withheld it.", circuit...),
+		isolated:    desc("circuit_isolated", "1 while an operator isolates it.", circuit...),
 		trips:       desc("circuit_trips", "How often it opened since its last healthy window.", circuit...),
 		until:       desc("gate_closed_until_timestamp_seconds", "When the last gate of the scope opens, 0 if none is closed.", "exchange", "scope"),
 		closedGates: desc("gates_closed", "Gates of the scope that are closed.", "exchange", "scope"),

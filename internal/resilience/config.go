@@ -93,6 +93,9 @@ func fill[T comparable](field *T, value T) {
 // slow is the time past which a call is slow.
 func (p *ClassPolicy) slow() int64 { return int64(float64(p.Timeout) * p.SlowFactor) }
 
+// period is the length of one bucket of the window.
+func (p *ClassPolicy) period() time.Duration { return p.Window / buckets }
+
 func (p Policy) share() float64 {
 	fill(&p.BudgetShare, DefaultBudgetShare)
 	return p.BudgetShare

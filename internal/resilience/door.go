@@ -14,13 +14,14 @@ var _ market.Door = door{}
 // Door returns the door that every request to an exchange passes. An adapter is constructed with it.
 func (g *Guard) Door(id market.ExchangeID) market.Door { return door{g.exchange(id)} }
 
-// Admit lets a request pass, or refuses it for a closed gate or an operator's mode. The circuit is not asked: whoever
+// Admit lets a request pass, or refuses it for a closed gate or an operator's isolation. The circuit is not asked: whoever
 // calls holds its permit already. Within a guarded call the costs come from what the call reserved; a request beyond that
 // may exceed our share but not the exchange's own limit. Outside one there has to be room.
 func (d door) Admit(ctx context.Context, c market.Call) error {
 	x := d.x
 	k := x.class(c.Class)
-	if e := x.turnsAwayRequest(&c, k, x.env.clock.now()); e != nil {
+	now := x.env.clock.now()
+	if e := x.turnsAwayRequest(&c, k, now); e != nil {
 		return e
 	}
 	costs := c.Charges
@@ -29,8 +30,8 @@ func (d door) Admit(ctx context.Context, c market.Call) error {
 		costs = a.draw(costs)
 	}
 	if len(costs) > 0 {
-		if wait, err := x.ledger.force(x.env.clock.now(), costs, a != nil); err != nil {
-			return x.unpaid(&c, k, err, wait)
+		if wait, err := x.ledger.force(now, costs, a != nil); err != nil {
+			return x.unpaid(&c, k, err, wait, now)
 		}
 	}
 	if a != nil {

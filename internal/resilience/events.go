@@ -1,7 +1,6 @@
 package resilience
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -23,7 +22,7 @@ type events struct {
 
 	mu         sync.Mutex
 	seq        uint64 // of the newest event; they start at 1
-	ring       [eventsKept]market.Event
+	ring       []market.Event // grows to eventsKept, then the oldest makes room
 	delivered  uint64
 	delivering bool
 }
@@ -32,12 +31,16 @@ func newEvents(boot uint64, log *slog.Logger, listener func(market.Event), spawn
 	return &events{boot: fmt.Sprintf("%012x", boot>>16), log: log, listener: listener, spawn: spawn}
 }
 
-// add numbers and keeps an event.
-func (e *events) add(ev market.Event) {
+// add numbers and keeps an event, and returns it with its number. It happened now, whatever it says.
+func (e *events) add(ev market.Event) market.Event {
 	e.mu.Lock()
 	e.seq++
 	ev.Boot, ev.Seq, ev.At = e.boot, e.seq, time.Now().Round(0)
-	e.ring[e.seq%eventsKept] = ev
+	if len(e.ring) < eventsKept {
+		e.ring = append(e.ring, ev)
+	} else {
+		*e.kept(ev.Seq) = ev
+	}
 	start := !e.delivering
 	e.delivering = true
 	e.mu.Unlock()
@@ -46,7 +49,11 @@ func (e *events) add(ev market.Event) {
 		e.delivering = false
 		e.mu.Unlock()
 	}
+	return ev
 }
+
+// kept is where the event of a number is, or will be.
+func (e *events) kept(seq uint64) *market.Event { return &e.ring[(seq-1)%eventsKept] }
 
 // deliver hands over what has not been handed over, and ends. There is one at a time, so the order is kept.
 func (e *events) deliver() {
@@ -62,9 +69,9 @@ func (e *events) deliver() {
 			e.delivered = e.seq - eventsKept
 		}
 		e.delivered++
-		ev := e.ring[e.delivered%eventsKept]
+		ev := *e.kept(e.delivered)
 		e.mu.Unlock()
-		e.write(ev)
+		e.write(&ev)
 		if e.listener != nil {
 			e.listener(ev)
 		}
@@ -81,36 +88,7 @@ func (e *events) after(seq uint64) []market.Event {
 	}
 	var out []market.Event
 	for n := first; n <= e.seq; n++ {
-		out = append(out, e.ring[n%eventsKept])
+		out = append(out, *e.kept(n))
 	}
 	return out
-}
-
-// write logs one line. A circuit that opens and a gate that closes are for people; the rest is told at info too, since it
-// ends what the warning began.
-func (e *events) write(ev market.Event) {
-	level := slog.LevelInfo
-	if ev.Type == market.EventGate || ev.To == market.CircuitOpen {
-		level = slog.LevelWarn
-	}
-	switch ev.Type {
-	case market.EventCircuit:
-		attrs := []slog.Attr{
-			slog.String("exchange", string(ev.Circuit.Exchange)),
-			slog.String("class", string(ev.Circuit.Class)), slog.String("family", ev.Circuit.Family),
-			slog.String("from", string(ev.From)), slog.String("to", string(ev.To)), slog.String("cause", string(ev.Cause)),
-			slog.Int("settled", ev.Window.Settled), slog.Int("failures", ev.Window.Failures),
-			slog.Int("slow", ev.Window.Slow), slog.Int("consecutive", ev.Window.Consecutive),
-			slog.String("kind", ev.Kind.String()),
-		}
-		if !ev.Until.IsZero() {
-			attrs = append(attrs, slog.Time("next_probe", ev.Until))
-		}
-		e.log.LogAttrs(context.Background(), level, "circuit changed", attrs...)
-	case market.EventGate:
-		e.log.LogAttrs(context.Background(), level, "gate closed",
-			slog.String("exchange", string(ev.Gate.Exchange)),
-			slog.String("scope", string(ev.Gate.Scope.Kind)), slog.String("name", ev.Gate.Scope.Name),
-			slog.String("kind", ev.Kind.String()), slog.Time("until", ev.Until))
-	}
 }

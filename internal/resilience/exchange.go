@@ -14,41 +14,45 @@ type exchange struct {
 	id     market.ExchangeID
 	guard  *Guard
 	env    *environment
-	share  float64
 	gates  *gates
 	ledger *ledger
 
+	samples  *samples
+	failures failures
+
 	classes  [4]*class // in the order of market.Classes
-	ops      map[market.Op]*opMetrics
+	ops      []*opMetrics // a handful, those asked most first: a walk is cheaper than a map
 	circuits atomic.Pointer[[]*circuit] // replaced, never changed
 
-	mu sync.Mutex // covers adding to circuits
+	mu sync.Mutex // covers adding to circuits, and changing policies
 }
 
 // class is what the circuits of one class share.
 type class struct {
-	name    market.Class
-	policy  ClassPolicy
-	metrics *classMetrics
-	tokens  retryTokens
-	mode    atomic.Pointer[mode]
+	name     market.Class
+	policy   atomic.Pointer[ClassPolicy] // replaced, never changed; with the defaults filled in
+	metrics  *classMetrics
+	samples  *samples // of the exchange
+	tokens   retryTokens
+	isolated atomic.Int64 // by an operator, until this instant
 }
 
 func newExchange(g *Guard, id market.ExchangeID, policy Policy) *exchange {
 	x := &exchange{
-		id: id, guard: g, env: g.env, share: policy.share(),
-		gates:  newGates(id, g.env, g.saver, g.metrics),
-		ledger: newLedger(g.env.clock),
-		ops:    make(map[market.Op]*opMetrics),
+		id: id, guard: g, env: g.env,
+		gates:   newGates(id, g.env, g.saver, g.metrics),
+		ledger:  newLedger(g.env.clock, policy.share()),
+		samples: newSamples(g.env.clock.now()),
 	}
 	for i, name := range market.Classes() {
-		x.classes[i] = &class{
-			name: name, policy: policy.Classes[name].withDefaults(name), metrics: g.metrics.class(id, name),
-		}
-		x.classes[i].tokens.fill()
+		k := &class{name: name, metrics: g.metrics.class(id, name), samples: x.samples}
+		p := policy.Classes[name].withDefaults(name)
+		k.policy.Store(&p)
+		k.tokens.fill()
+		x.classes[i] = k
 	}
 	for _, op := range market.Ops() {
-		x.ops[op] = g.metrics.op(id, op)
+		x.ops = append(x.ops, g.metrics.op(id, op))
 	}
 	for _, kind := range market.ScopeKinds() {
 		g.metrics.closings.WithLabelValues(string(id), string(kind))
@@ -112,8 +116,10 @@ func (x *exchange) findCircuit(class market.Class, family string) *circuit {
 
 // op returns the handles of an operation. One that is not in market.Ops comes from code too, so their number is bounded.
 func (x *exchange) op(op market.Op) *opMetrics {
-	if m := x.ops[op]; m != nil {
-		return m
+	for _, m := range x.ops {
+		if m.op == op {
+			return m
+		}
 	}
 	return x.guard.metrics.op(x.id, op)
 }
@@ -139,13 +145,19 @@ func (x *exchange) refusal(call *market.Call, kind market.Kind, wait time.Durati
 	return e
 }
 
+// refuse counts a call that is not sent.
+func (k *class) refuse(kind market.Kind, now int64) {
+	k.metrics.refuse(kind)
+	k.samples.refuse(now)
+}
+
 // unpaid is the error of a call or request that no budget can pay for.
-func (x *exchange) unpaid(call *market.Call, k *class, err error, wait time.Duration) *market.Error {
+func (x *exchange) unpaid(call *market.Call, k *class, err error, wait time.Duration, now int64) *market.Error {
 	kind := market.KindOverloaded
 	if err == errUnknownLimit { // our own sentinel, never wrapped
 		kind = market.KindInternal
 	}
-	k.metrics.refuse(kind)
+	k.refuse(kind, now)
 	return x.refusal(call, kind, wait, err)
 }
 
@@ -156,24 +168,24 @@ func (x *exchange) turnsAway(call *market.Call, c *circuit, now int64) *market.E
 		return e
 	}
 	if wait := c.refuses(now); wait > 0 {
-		c.class.metrics.refuse(market.KindCircuitOpen)
+		c.class.refuse(market.KindCircuitOpen, now)
 		return x.refusal(call, market.KindCircuitOpen, wait, errNotSent)
 	}
 	return nil
 }
 
-// turnsAwayRequest refuses a request for an operator's mode or a closed gate; nil lets it pass.
+// turnsAwayRequest refuses a request for an operator's isolation or a closed gate; nil lets it pass.
 func (x *exchange) turnsAwayRequest(call *market.Call, k *class, now int64) *market.Error {
-	if m := k.mode.Load(); m != nil && now < m.until {
-		k.metrics.refuse(m.kind)
-		return x.refusal(call, m.kind, time.Duration(m.until-now), errNotSent)
+	if wait := k.isolation(now); wait > 0 {
+		k.refuse(market.KindIsolated, now)
+		return x.refusal(call, market.KindIsolated, wait, errNotSent)
 	}
 	if kind, wait := x.gates.refuses(call.Scopes, now); wait > 0 {
-		k.metrics.refuse(kind)
+		k.refuse(kind, now)
 		return x.refusal(call, kind, wait, errNotSent)
 	}
 	if !x.guard.opened.Load() {
-		k.metrics.refuse(market.KindInternal)
+		k.refuse(market.KindInternal, now)
 		return x.refusal(call, market.KindInternal, 0, errNotOpen)
 	}
 	return nil

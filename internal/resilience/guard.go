@@ -56,6 +56,13 @@ func New(c Config) *Guard {
 	return g
 }
 
+// Boot identifies this start of the process in the numbers of events.
+func (g *Guard) Boot() string { return g.env.events.boot }
+
+// Tell numbers an event that somebody else made, in one order with those of circuits and gates, keeps, logs and delivers
+// it like them, and returns it with its number and time. It waits for nothing.
+func (g *Guard) Tell(ev market.Event) market.Event { return g.env.events.add(ev) }
+
 // loadTimeout is how long the keeper may take in all; after keeperWait nobody waits for it any more, and what comes late
 // is still taken over: gates only extend.
 const loadTimeout = 10 * time.Second

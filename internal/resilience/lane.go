@@ -25,6 +25,7 @@ type ledger struct {
 	clock clock
 
 	mu      sync.Mutex
+	share   float64 // of each limit
 	budgets []*budget
 	queues  [lanes][]*waiter
 	waiting int
@@ -46,25 +47,46 @@ type charge struct {
 	slot   int64
 }
 
-func newLedger(c clock) *ledger { return &ledger{clock: c} }
+func newLedger(c clock, share float64) *ledger { return &ledger{clock: c, share: share} }
 
 // limits adds the rate limits of an exchange, and takes over what it states anew of one that is known: its units, not its
 // window. Calls that wait are let go or kept by the next one that looks.
-func (l *ledger) limits(all []market.Limit, share float64) {
+func (l *ledger) limits(all []market.Limit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, limit := range all {
 		switch b := l.find(limit.ID); {
 		case b != nil && b.limit != limit && limit.Capacity > 0 && limit.Window == b.limit.Window:
-			b.state(limit, share)
+			b.state(limit, l.share)
 		case b == nil:
-			b = newBudget(limit, share)
+			b = newBudget(limit, l.share)
 			if limit.Aligned {
 				b.meter.offset = time.Now().UnixNano() - l.clock.now()
 			}
 			l.budgets = append(l.budgets, b)
 		}
 	}
+}
+
+// reshare changes the gateway's part of every limit. What was spent stays spent; calls that wait are looked at anew.
+func (l *ledger) reshare(share float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if share == l.share {
+		return
+	}
+	l.share = share
+	for _, b := range l.budgets {
+		b.state(b.limit, share)
+	}
+	l.pass(l.clock.now())
+}
+
+// shared is the gateway's part of each limit.
+func (l *ledger) shared() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.share
 }
 
 // find returns a budget; an exchange has a handful, so a walk is cheaper than a map.

@@ -51,12 +51,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 
 // opMetrics are the handles of one operation of one exchange.
 type opMetrics struct {
+	op       market.Op
 	kinds    []prometheus.Counter // by Kind
 	duration prometheus.Observer
 }
 
 func (m *metrics) op(id market.ExchangeID, op market.Op) *opMetrics {
-	o := &opMetrics{duration: m.duration.WithLabelValues(string(id), string(op))}
+	o := &opMetrics{op: op, duration: m.duration.WithLabelValues(string(id), string(op))}
 	for _, k := range append([]market.Kind{market.KindNone}, market.Kinds()...) {
 		o.kinds = append(o.kinds, m.attempts.WithLabelValues(string(id), string(op), k.String()))
 	}
@@ -78,9 +79,9 @@ func refusing(k market.Kind) bool {
 	case market.KindAuth, market.KindRestricted, market.KindRateLimited, market.KindBanned, market.KindMalformed,
 		market.KindSuspect, market.KindCanceled, market.KindTimeout, market.KindInternal, market.KindMaintenance:
 		return true
-	case market.KindCircuitOpen, market.KindIsolated, market.KindWithheld, market.KindOverloaded:
+	case market.KindCircuitOpen, market.KindIsolated, market.KindOverloaded:
 		return true
-	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
+	case market.KindWithheld, market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
 		market.KindUnavailable, market.KindNotSupported:
 		return false
 	}

@@ -133,7 +133,7 @@ func checkModel(t *testing.T, seed uint64, steps int) {
 	g := New(Config{Random: func() uint64 { draw = random.Uint64(); return draw }})
 	x := g.exchange("model")
 	c := x.circuit(market.ClassMarketData, "")
-	m := &model{policy: c.class.policy, draw: &draw, state: market.CircuitClosed, since: c.since}
+	m := &model{policy: *c.policy, draw: &draw, state: market.CircuitClosed, since: c.since}
 	type pair struct {
 		ours   permit
 		models modelPermit
@@ -157,7 +157,7 @@ func checkModel(t *testing.T, seed uint64, steps int) {
 			if len(inFlight) > 40 {
 				continue // some of them never end
 			}
-			p, wait := c.acquire(now)
+			p, wait := c.acquire(now, c.policy)
 			q, ok := m.acquire(now)
 			if ok != (wait <= 0) {
 				t.Fatalf("seed %d step %d: admitted %v after %v, model %v", seed, step, wait <= 0, wait, ok)

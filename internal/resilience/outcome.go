@@ -80,7 +80,7 @@ func (x *exchange) failure(call *market.Call, c *circuit, e *market.Error, err e
 	}
 	out.RetryAfter = 0
 	if kind.Retryable() {
-		wait = max(wait, c.refuses(now), time.Nanosecond)
+		wait = max(wait, c.refuses(now), c.class.isolation(now), time.Nanosecond)
 	}
 	if wait > 0 {
 		out.RetryAfter = soon(wait, x.env.random())

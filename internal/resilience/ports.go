@@ -18,11 +18,11 @@ type guardedData struct {
 }
 
 // MarketData returns the guarded public port of a venue and takes its rate limits over. Every error is an *Error with,
-// if the call may succeed later, a RetryAfter of at least a second. KindCircuitOpen, KindIsolated, KindWithheld and
-// KindOverloaded mean that the exchange was not asked; so does the Kind of a closed gate.
+// if the call may succeed later, a RetryAfter of at least a second. KindCircuitOpen, KindIsolated and KindOverloaded mean
+// that the exchange was not asked; so does the Kind of a closed gate.
 func (g *Guard) MarketData(v market.Venue) market.MarketData {
 	x := g.exchange(v.ID())
-	x.ledger.limits(v.Limits(), x.share)
+	x.ledger.limits(v.Limits())
 	return &guardedData{x: x, venue: v}
 }
 
@@ -44,7 +44,7 @@ func (d *guardedData) Statistics(ctx context.Context, l market.Listing) (*market
 func (d *guardedData) Listings(ctx context.Context) ([]market.Listing, error) {
 	all, err := ask(ctx, d.x, d.venue.Plan(market.OpListings, market.Listing{}, 0), true, d.venue.Listings)
 	if err == nil {
-		d.x.ledger.limits(d.venue.Limits(), d.x.share) // some exchanges state them with the list
+		d.x.ledger.limits(d.venue.Limits()) // some exchanges state them with the list
 	}
 	return all, err
 }

@@ -14,7 +14,7 @@ func TestCircuit_oneProbeInParallel(t *testing.T) {
 	g := New(Config{})
 	c := g.exchange("parallel").circuit(market.ClassMarketData, "")
 	for range 10 {
-		p, _ := c.acquire(g.env.clock.now())
+		p, _ := c.acquire(g.env.clock.now(), c.policy)
 		p.settle(g.env.clock.now(), market.EffectFailure, market.KindTimeout)
 	}
 	for round := range 200 {
@@ -33,7 +33,7 @@ func TestCircuit_oneProbeInParallel(t *testing.T) {
 			all.Go(func() {
 				ready.Done()
 				ready.Wait()
-				if p, wait := c.acquire(now); wait <= 0 {
+				if p, wait := c.acquire(now, c.policy); wait <= 0 {
 					admitted.Add(1)
 					if p.probe {
 						probes.Add(1)

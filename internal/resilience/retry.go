@@ -146,7 +146,7 @@ func (r *retry) again(ctx context.Context, s *call, e *market.Error, now int64) 
 	if then+s.leastAttempt() > s.deadline {
 		return stop(retryNoTime)
 	}
-	if _, wait := s.x.gates.refuses(s.plan.Scopes, then); wait > 0 || s.circuit.refuses(then) > 0 {
+	if _, wait := s.x.gates.refuses(s.plan.Scopes, then); wait > 0 || s.circuit.refuses(then) > 0 || s.circuit.class.isolation(then) > 0 {
 		return stop(retryRefused)
 	}
 	if !s.circuit.class.tokens.pay() {

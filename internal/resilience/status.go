@@ -48,7 +48,7 @@ func (c *circuit) status(now int64, st *market.CircuitStatus) {
 	st.ID, st.State, st.Cause, st.Trips = c.id, f.state.public(), f.cause, int(f.trips)
 	st.Since, st.OpenUntil = time.Unix(0, f.since), f.openUntil()
 	st.LastKind = market.Kind(recent & 0xff)
-	st.Isolated = c.class.isolated(now)
+	st.Isolated = c.class.isolation(now) > 0
 	if f.state != closed {
 		st.ProbeDue = f.state == open && c.refuses(now) == 0
 		st.Window = f.window()
