@@ -92,3 +92,19 @@ func TestMaintenance_isActiveInItsTime(t *testing.T) {
 		t.Error("a window without ends is under way")
 	}
 }
+
+// TestEvent_inWords: what a tired person reads.
+func TestEvent_inWords(t *testing.T) {
+	want := []string{
+		"okx market data (v5): open, 5 failures in a row (timeout), next probe at 02:01:00 UTC",
+		"binance: nothing is sent to the endpoint books before 02:01:00 UTC (banned)",
+		"night: withhold okx BTC/USDT until 02:01:00 UTC (wrong <book>)",
+		"okx stream: the isolation by night has ended (maintenance)",
+		"coinbase: the exchange announces maintenance from 29 Nov 02:00 UTC until 29 Nov 02:01 UTC (upgrade)",
+	}
+	for i, e := range examples() {
+		if got := e.Text(); got != want[i] {
+			t.Errorf("got  %s\nwant %s", got, want[i])
+		}
+	}
+}
