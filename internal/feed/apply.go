@@ -191,6 +191,7 @@ func (s *shard) update(x *seat, e *market.StreamEvent, at time.Time) {
 	x.sequence = e.Sequence
 	if !e.ExchangeTime.IsZero() {
 		x.exchangeTime = e.ExchangeTime
+		s.venue.metrics.late(e.ExchangeTime, at)
 	}
 	x.changedAt = at
 	x.passed.note(x)
@@ -201,6 +202,9 @@ func (s *shard) update(x *seat, e *market.StreamEvent, at time.Time) {
 	}
 	s.heard(x, at)
 	if x.book.shown != x {
+		if s.standsIn(x) {
+			s.reveal(x)
+		}
 		return
 	}
 	for _, n := range x.book.labels {
@@ -222,6 +226,9 @@ func (s *shard) vouch(x *seat, e *market.StreamEvent, at time.Time) {
 		x.exchangeTime = e.ExchangeTime
 	}
 	s.heard(x, at)
+	if s.standsIn(x) {
+		s.reveal(x)
+	}
 }
 
 // heard notes an event of a book's own. One that is stale only because none came is live again: its procedure found

@@ -30,6 +30,12 @@ type book struct {
 	frozen bool
 	lapsed market.Kind // why it turned stale, as the log counts it; KindNone otherwise, and once it is live again
 
+	// What is told of it alone, see BookStatus.
+	began     time.Time
+	resyncs   int
+	resyncAt  time.Time
+	resyncWhy market.Kind
+
 	refusedUntil time.Time // the exchange will not stream it; asked again then
 	told         Best      // the best bid and ask that the listener knows
 	keptAt       time.Time
@@ -47,6 +53,12 @@ func (b *book) freshness(now time.Time) Freshness {
 		}
 	}
 	return Freshness{State: b.state, Reason: b.reason, Since: b.since}
+}
+
+// resync counts that what is shown was lost.
+func (b *book) resync(now time.Time, why market.Kind) {
+	b.resyncs++
+	b.resyncAt, b.resyncWhy = now, why
 }
 
 // elapsed is how long ago t was by the clock that says more: a machine that was suspended or whose wall clock was set must

@@ -146,7 +146,8 @@ func TestFeed_metrics(t *testing.T) {
 		want := map[string]int{
 			"gateway_feed_connections": 1, "gateway_feed_books": 3, "gateway_feed_messages_total": 1, "gateway_feed_events_total": 9,
 			"gateway_feed_resyncs_total": len(market.Kinds()), "gateway_feed_snapshots_total": 3, "gateway_feed_rechecks_total": 5,
-			"gateway_feed_comparisons_total": 3, "gateway_feed_reconnects_total": 4, "gateway_feed_refused_total": 1,
+			"gateway_feed_comparisons_total": 3, "gateway_feed_reconnects_total": 5, "gateway_feed_refused_total": 1,
+			"gateway_feed_lag_seconds": 1, "gateway_feed_last_frame_timestamp_seconds": 1,
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("series %v, want %v", got, want)

@@ -43,7 +43,7 @@ func (s *shard) tellBest(b *book) {
 // connection and for nothing else.
 func (s *shard) loseAll(l *link, err error) {
 	for _, x := range l.seats {
-		if x.live() {
+		if x.live() && !s.standIn(x.book) {
 			l.cost++
 		}
 		s.lose(x, err)
@@ -78,7 +78,14 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 // lose gives a copy up at once: nobody sees it as live from here on. If it is the one that is shown, its last good version
 // is offered to be kept. Without an error nothing came for too long.
 func (s *shard) lose(x *seat, err error) {
+	why := kindOf(err)
+	if err == nil {
+		why = market.KindTimeout
+	}
 	if !x.lost {
+		if x.book.shown == x && x.held {
+			x.book.resync(s.now, why)
+		}
 		x.confirmed, x.lost = x.confirmedAt(), true
 		x.topOn, x.ahead, x.pending, x.passed = false, ahead{}, nil, nil
 		x.held = x.held && !x.wrong
@@ -90,13 +97,9 @@ func (s *shard) lose(x *seat, err error) {
 	switch {
 	case b.state == StateLive:
 		s.keepCopy(b)
-		why := kindOf(err)
-		if err == nil {
-			why = market.KindTimeout
-		}
 		s.become(b, StateStale, why)
 	case b.state == StateSyncing:
-		b.reason = kindOf(err)
+		b.reason = why
 	}
 }
 

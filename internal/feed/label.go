@@ -91,8 +91,22 @@ func (n *label) orderBook() *market.OrderBook {
 }
 
 func (n *label) status() BookStatus {
-	return BookStatus{
-		Key: n.key, Symbol: n.symbol, Freshness: n.Freshness(), Watched: n.book.watched.Load() > 0, Epoch: n.Epoch(),
-		Sequence: n.Sequence(), ConfirmedAt: n.ConfirmedAt(), ChangedAt: n.ChangedAt(),
+	b := n.book
+	out := BookStatus{
+		Key: n.key, Symbol: n.symbol, Freshness: n.Freshness(), Watched: b.watched.Load() > 0, StreamedSince: b.began,
+		Resyncs: b.resyncs, LastResync: b.resyncAt, ResyncReason: b.resyncWhy,
 	}
+	if !n.Held() {
+		return out
+	}
+	x := b.shown
+	out.Epoch, out.Sequence, out.ConfirmedAt, out.ChangedAt = x.epoch, x.sequence, x.confirmedAt(), x.changedAt
+	best := x.best()
+	if best.HasBid {
+		out.Bid = market.Some(best.Bid.Price)
+	}
+	if best.HasAsk {
+		out.Ask = market.Some(best.Ask.Price)
+	}
+	return out
 }

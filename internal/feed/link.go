@@ -68,8 +68,14 @@ func (s *shard) open(ctx, attempt context.Context, books []*book) (*link, error)
 		l.rotateAt = l.since.Add(after + rand.N(max(before-after, 0)+1))
 	}
 	s.enter()
+	if s.cut || ctx.Err() != nil {
+		s.mu.Unlock()
+		conn.Close()
+		return nil, v.refuse(market.KindIsolated, errCut)
+	}
 	s.links++
 	l.number = s.links
+	s.opening = l
 	subs := l.take(books)
 	s.mu.Unlock()
 	s.readers.Go(func() { l.read(ctx) })
@@ -155,6 +161,9 @@ func (l *link) end(err error) {
 }
 
 func (l *link) close() { l.closing.Do(l.conn.Close) }
+
+// isolated tells whether an operator ended it.
+func (l *link) isolated() bool { return market.KindOf(l.over) == market.KindIsolated }
 
 // read reads until the connection ends. Whatever its books showed is stale then.
 func (l *link) read(ctx context.Context) {

@@ -21,7 +21,7 @@ func (v *venue) logEnded(l *link) {
 	level := slog.LevelWarn
 	next := l.shard.next
 	switch {
-	case l.cost == 0 && (l.handed || l.retiring || next != nil && next != l): // as it was planned
+	case l.isolated(), l.cost == 0 && (l.handed || l.retiring || next != nil && next != l): // as it was planned
 		level = slog.LevelInfo
 	case !l.handed && market.KindOf(l.over) == market.KindCanceled, !l.isProven: // of ours, or told as a connect that failed
 		level = slog.LevelDebug

@@ -117,6 +117,22 @@ func (q *queue) hold(d time.Duration) {
 	q.notBefore = later(q.notBefore, time.Now().Add(d))
 }
 
+// resume ends hold.
+func (q *queue) resume() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.notBefore = time.Time{}
+	signal(q.woken)
+}
+
+// clear drops what nobody has begun to ask: the connections that it is for are over.
+func (q *queue) clear() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	clear(q.jobs)
+	q.jobs = q.jobs[:0]
+}
+
 func (q *queue) snapshots() int {
 	n := q.asking
 	for _, j := range q.jobs {

@@ -67,6 +67,8 @@ func (v *venue) ask(ctx context.Context) {
 
 // answer asks the exchange one question, unless nobody wants to know any more, and hands the answer on.
 func (v *venue) answer(ctx context.Context, j *job) {
+	ctx, end := v.spells.begin(ctx) // before the exchange is found not to be cut: what is found later ends it
+	defer end()
 	x, s := j.seat, j.seat.book.shard
 	if !s.stillAsked(j) {
 		v.queue.done(j, false)
@@ -80,7 +82,7 @@ func (v *venue) answer(ctx context.Context, j *job) {
 	asked := time.Now()
 	rest, err := v.Data.OrderBook(limited, x.book.listing, depth)
 	cancel()
-	if err != nil && v.heldBack(err) {
+	if err != nil && ctx.Err() == nil && v.heldBack(err) {
 		v.metrics.snapshot(j, resultHeld)
 		v.queue.done(j, false)
 		v.queue.push(j) // as old as it was, so it keeps its place
@@ -94,6 +96,8 @@ func (v *venue) answer(ctx context.Context, j *job) {
 		s.checked(x, rest, err)
 	case j.rank == rankCompare:
 		s.compareTo(x, rest, asked, err)
+	case err != nil && ctx.Err() != nil:
+		x.snapshot = false // nobody needs it any more
 	case err != nil:
 		v.metrics.snapshot(j, resultFailed)
 		s.unanswered(j, err)

@@ -21,6 +21,8 @@ type shard struct {
 	books     map[string]*book
 	cur       *link
 	next      *link // takes the place of cur when its books are there
+	opening   *link // is being opened, and will be one of the two
+	cut       bool  // nothing is done to the exchange, see Feed.Cut
 	links     uint64
 	failures  int // of connections in a row
 	connectAt time.Time
@@ -36,7 +38,7 @@ type doubt struct {
 }
 
 func newShard(v *venue) *shard {
-	return &shard{venue: v, woken: make(chan struct{}, 1), books: map[string]*book{}}
+	return &shard{venue: v, woken: make(chan struct{}, 1), books: map[string]*book{}, cut: v.cut}
 }
 
 // enter locks the shard and reads the clock for what is done under the lock.
@@ -56,6 +58,9 @@ func (s *shard) add(b *book) {
 	defer s.mu.Unlock()
 	b.shard = s
 	s.books[b.symbol] = b
+	if s.cut {
+		b.state, b.reason = StateStale, market.KindIsolated
+	}
 	signal(s.woken)
 }
 
@@ -84,6 +89,14 @@ func (s *shard) watchBest(b *book, more int) {
 // keep keeps the shard's connections and subscriptions as they should be, until ctx ends or the shard has no books.
 func (s *shard) keep(ctx context.Context) {
 	defer s.close()
+	for ctx.Err() == nil && s.spell(ctx) {
+	}
+}
+
+// spell keeps the shard until ctx ends or the exchange is cut; false says that the shard has no books any more.
+func (s *shard) spell(ctx context.Context) bool {
+	ctx, end := s.venue.spells.begin(ctx)
+	defer end()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -92,7 +105,7 @@ func (s *shard) keep(ctx context.Context) {
 			if act(ctx) {
 				continue
 			}
-			return
+			return false
 		}
 		timer.Reset(wait)
 		select {
@@ -101,6 +114,7 @@ func (s *shard) keep(ctx context.Context) {
 		case <-timer.C:
 		}
 	}
+	return true
 }
 
 // close ends what is left, and waits for it.
@@ -133,6 +147,9 @@ func (s *shard) decide() (act func(context.Context) bool, wait time.Duration) {
 	}
 	if len(s.books) == 0 {
 		return func(context.Context) bool { return !s.venue.leave(s) }, 0
+	}
+	if s.cut {
+		return nil, idleCheck
 	}
 	next := s.now.Add(idleCheck)
 	due := func(at time.Time) bool { // at a time that is not zero; otherwise it is waited for
@@ -205,6 +222,9 @@ func (s *shard) settle() *link {
 		s.cur, s.next = s.next, nil
 		s.punish(l)
 		s.cause = causeCut
+		if l.isolated() {
+			s.cause = causeIsolation
+		}
 		return l
 	case s.next != nil && (s.switched() || s.now.Sub(s.next.since) > overlap):
 		l := s.cur
@@ -230,6 +250,9 @@ func (s *shard) switched() bool {
 
 // punish decides when the next connection may be opened after l ended.
 func (s *shard) punish(l *link) {
+	if l.isolated() {
+		return // Wake decides that
+	}
 	if l.lasted() >= healthyAfter {
 		s.failures = 0
 	}
@@ -274,15 +297,17 @@ func (s *shard) connect(ctx context.Context) {
 	})
 	s.enter()
 	defer s.mu.Unlock()
+	s.opening = nil
 	if err != nil {
+		if ctx.Err() != nil {
+			return // that was ours
+		}
 		s.failures++
 		s.connectAt = s.now.Add(max(doubled(connectFirst, connectMost, s.failures), retryAfter(err)))
-		if ctx.Err() == nil {
-			for _, b := range s.books {
-				s.unreachable(b, kindOf(err))
-			}
-			v.logRefused(s, err)
+		for _, b := range s.books {
+			s.unreachable(b, kindOf(err))
 		}
+		v.logRefused(s, err)
 		return
 	}
 	if cause != "" {
@@ -302,9 +327,9 @@ func (s *shard) connect(ctx context.Context) {
 	v.logOpened(l, cause)
 }
 
-// unreachable notes why a book that never was live is not.
+// unreachable notes why a book that never was live is not, or one not yet that was isolated.
 func (s *shard) unreachable(b *book, k market.Kind) {
-	if b.state == StateSyncing && b.reason != k {
-		s.become(b, StateSyncing, k)
+	if b.reason != k && (b.state == StateSyncing || b.reason == market.KindIsolated && !s.cut) {
+		s.become(b, b.state, k)
 	}
 }

@@ -43,6 +43,9 @@ func (l *link) sending(f func(context.Context)) act {
 
 // send puts one message about books through the stream circuit.
 func (l *link) send(ctx context.Context, n int, send func(context.Context) error) error {
+	if err := l.why(); err != nil {
+		return err
+	}
 	v := l.shard.venue
 	return v.Do(ctx, v.Streamer.StreamPlan(market.StreamSubscribe, n), send)
 }

@@ -97,8 +97,11 @@ func (v *venue) sweepShards() time.Duration {
 	return wait
 }
 
-// counts are books by state.
-type counts struct{ syncing, live, stale int }
+// counts are books by state, and what else is told of all shards together.
+type counts struct {
+	syncing, live, stale int
+	lastFrame            time.Time // the newest of any connection, zero without one
+}
 
 func (n *counts) add(s State) {
 	switch s {
@@ -119,6 +122,7 @@ func (s *shard) sweep(n *counts) time.Duration {
 			continue
 		}
 		l.listen()
+		n.lastFrame = later(n.lastFrame, l.conn.LastFrame())
 		s.trust(l)
 		s.safely(l, func() { s.take(l, l.conn.Tick(s.now), s.now, nil) })
 		for _, x := range l.seats {

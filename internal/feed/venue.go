@@ -35,9 +35,11 @@ type venue struct {
 	books     map[string]*book
 	shards    []*shard
 	closed    bool
+	cut       bool // by an operator, see Feed.Cut
 	compareAt time.Time
 
-	turns turns // has a lock of its own, inside all others
+	turns  turns  // has a lock of its own, inside all others
+	spells spells // likewise
 }
 
 func newVenue(f *Feed, cfg Venue, m *metrics) *venue {
@@ -118,7 +120,8 @@ func (v *venue) join(l market.Listing, subscriber bool) (*book, error) {
 		if len(v.books) >= v.feed.config.MaxBooks && !(subscriber && v.makeRoom()) {
 			return nil, v.refuse(market.KindOverloaded, errFull)
 		}
-		b = &book{symbol: l.StreamSymbol(), listing: l, state: StateSyncing, since: time.Now()}
+		now := time.Now()
+		b = &book{symbol: l.StreamSymbol(), listing: l, state: StateSyncing, since: now, began: now}
 		v.books[b.symbol] = b
 		v.place(b)
 	}
