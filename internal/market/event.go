@@ -40,6 +40,11 @@ const (
 	EventMaintenance EventType = "maintenance" // a maintenance window was announced, began or ended
 )
 
+// EventTypes lists every type of event.
+func EventTypes() []EventType {
+	return []EventType{EventCircuit, EventGate, EventAction, EventOverride, EventMaintenance}
+}
+
 // Verb is what an operator asked for.
 type Verb string
 
