@@ -26,6 +26,7 @@ type call struct {
 func ask[T any](ctx context.Context, x *exchange, c market.Call, public bool, do func(context.Context) (T, error)) (T, error) {
 	circuit, now := x.circuit(c.Class, c.Family), x.env.clock.now()
 	if e := x.turnsAway(&c, circuit, now); e != nil {
+		x.op(c.Op).call(e.Kind)
 		var none T
 		return none, e
 	}
@@ -34,19 +35,21 @@ func ask[T any](ctx context.Context, x *exchange, c market.Call, public bool, do
 
 func askOn[T any](ctx context.Context, x *exchange, c market.Call, on *circuit, now int64, public bool, do func(context.Context) (T, error)) (T, error) {
 	var v, none T
-	err := x.run(ctx, &c, on, now, public, func(ctx context.Context) (err error) {
+	e := x.run(ctx, &c, on, now, public, func(ctx context.Context) (err error) {
 		v, err = do(ctx)
 		return err
 	})
-	if err != nil {
-		return none, err // v may still be written by a probe whose caller left
+	if e != nil {
+		x.op(c.Op).call(e.Kind)
+		return none, e // v may still be written by a probe whose caller left
 	}
+	x.op(c.Op).call(market.KindNone)
 	return v, nil
 }
 
 // run takes a call that the gates let pass just now through deadline, retry, gates, budget, permit and attempt timeout.
 // The deadline is arithmetic: every wait and every attempt below ends before it, so it needs no context of its own.
-func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int64, public bool, do func(context.Context) error) error {
+func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int64, public bool, do func(context.Context) error) *market.Error {
 	k := on.class
 	s := &call{
 		x: x, plan: c, circuit: on, policy: k.policy.Load(), lane: market.LaneOf(ctx), public: public, do: do,
@@ -240,7 +243,7 @@ func (s *call) wrong(e *market.Error, kind market.Kind, now int64, p permit) mar
 
 func (s *call) count(p permit, kind market.Kind, now int64, err error) {
 	m, elapsed := s.x.op(s.plan.Op), time.Duration(now-p.began)
-	m.kinds[min(int(kind), len(m.kinds)-1)].Inc()
+	m.attempt(kind)
 	m.duration.Observe(elapsed.Seconds())
 	if log := s.x.guard.config.Logger; log.Enabled(context.Background(), slog.LevelDebug) {
 		s.tell(log, p, kind, elapsed, err)

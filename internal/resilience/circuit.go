@@ -57,6 +57,8 @@ type circuit struct {
 	word   atomic.Int64
 	recent atomic.Uint64 // failures in a row, and the Kind of the last failure in the low byte
 	fixed  atomic.Pointer[fixed]
+	worst  atomic.Pointer[worst] // nil before the first failure or slow call
+	born   int64
 
 	mu         sync.Mutex
 	policy     *ClassPolicy // in force; of a call it is the one that it began with
@@ -64,6 +66,7 @@ type circuit struct {
 	generation uint32
 	now        int64 // instant of the step being taken
 	since      int64 // of the state
+	openFor    int64 // open or half-open in all, up to since
 	window     window
 	row        uint32 // failures in a row
 	rowBegan   int64  // when the first of them settled
@@ -83,8 +86,8 @@ type environment struct {
 }
 
 func newCircuit(id market.CircuitID, class *class, env *environment) *circuit {
-	c := &circuit{id: id, class: class, env: env, policy: class.policy.Load(), now: env.clock.now()}
-	c.since = c.now
+	c := &circuit{id: id, class: class, env: env, policy: class.policy.Load(), born: env.clock.now()}
+	c.now, c.since = c.born, c.born
 	c.renew()
 	c.fix(market.CauseNone)
 	return c
@@ -208,6 +211,7 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 	case market.EffectFailure:
 		c.count(p, tally{settled: 1, failures: 1, slow: one(slow)})
 		c.failed(kind)
+		c.worsen()
 		if c.row >= uint32(c.policy.Consecutive) && now-c.rowBegan >= int64(c.policy.MinSpan) {
 			c.verdict = market.CauseConsecutive
 		}
@@ -217,6 +221,9 @@ func (p permit) settle(now int64, effect market.Effect, kind market.Kind) {
 		if c.row != 0 {
 			c.row = 0
 			c.showRecent()
+		}
+		if c.window.sum.failures|c.window.sum.slow != 0 {
+			c.worsen()
 		}
 		if c.trips > 0 && now-c.since >= int64(c.policy.Window) {
 			c.trips = 0
@@ -307,6 +314,9 @@ func (c *circuit) changed(_ string, from, to gobreaker.State) {
 	cause := c.verdict
 	c.verdict = market.CauseNone
 	c.generation++
+	if from != gobreaker.StateClosed {
+		c.openFor += c.now - c.since
+	}
 	c.since = c.now
 	c.probing = nil
 	c.window.clear(c.now)

@@ -18,6 +18,10 @@ func (c clock) wall(at int64) time.Time {
 	return now.Add(time.Duration(at - int64(now.Sub(c.base)))).Round(0)
 }
 
+// plain is the wall time of an instant by the wall clock as it stood when the guard was made. It reads no clock, and is off
+// by whatever that was set since.
+func (c clock) plain(at int64) time.Time { return time.Unix(0, c.base.UnixNano()+at) }
+
 // instant is the instant of a wall time, by the wall clock as it stands now.
 func (c clock) instant(wall time.Time) int64 {
 	now := time.Now()

@@ -19,16 +19,19 @@ type events struct {
 	log      *slog.Logger
 	listener func(market.Event)
 	spawn    func(func()) bool // runs what delivers; false once the guard is closing
+	metrics  *metrics
 
 	mu         sync.Mutex
-	seq        uint64 // of the newest event; they start at 1
+	seq        uint64         // of the newest event; they start at 1
 	ring       []market.Event // grows to eventsKept, then the oldest makes room
 	delivered  uint64
 	delivering bool
 }
 
-func newEvents(boot uint64, log *slog.Logger, listener func(market.Event), spawn func(func()) bool) *events {
-	return &events{boot: fmt.Sprintf("%012x", boot>>16), log: log, listener: listener, spawn: spawn}
+func newEvents(c *Config, spawn func(func()) bool, m *metrics) *events {
+	return &events{
+		boot: fmt.Sprintf("%012x", c.Random()>>16), log: c.Logger, listener: c.Listener, spawn: spawn, metrics: m,
+	}
 }
 
 // add numbers and keeps an event, and returns it with its number. It happened now, whatever it says.
@@ -44,6 +47,7 @@ func (e *events) add(ev market.Event) market.Event {
 	start := !e.delivering
 	e.delivering = true
 	e.mu.Unlock()
+	e.metrics.event(ev.Type)
 	if start && !e.spawn(e.deliver) {
 		e.mu.Lock()
 		e.delivering = false

@@ -20,8 +20,8 @@ type exchange struct {
 	samples  *samples
 	failures failures
 
-	classes  [4]*class // in the order of market.Classes
-	ops      []*opMetrics // a handful, those asked most first: a walk is cheaper than a map
+	classes  [4]*class                  // in the order of market.Classes
+	ops      []*opMetrics               // a handful, those asked most first: a walk is cheaper than a map
 	circuits atomic.Pointer[[]*circuit] // replaced, never changed
 
 	mu sync.Mutex // covers adding to circuits, and changing policies

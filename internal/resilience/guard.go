@@ -46,7 +46,7 @@ func New(c Config) *Guard {
 	g := &Guard{config: c, metrics: newMetrics(c.Registerer)}
 	g.stopped, g.stop = context.WithCancel(context.Background())
 	g.env = &environment{clock: newClock(), random: c.Random}
-	g.env.events = newEvents(c.Random(), c.Logger, c.Listener, func(f func()) bool { return g.spawn(f) })
+	g.env.events = newEvents(&c, g.spawn, g.metrics)
 	g.saver = &saver{keeper: c.Keeper, spawn: g.spawn, slots: make(chan struct{}, maxSaves), log: c.Logger, metrics: g.metrics}
 	g.exchanges.Store(&[]*exchange{})
 	g.opened.Store(c.Keeper == nil)

@@ -10,6 +10,7 @@ import (
 // collector. Every series exists from the moment its exchange is known, so that the first failure is a rate and not a
 // birth.
 type metrics struct {
+	calls       *prometheus.CounterVec
 	attempts    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
 	transitions *prometheus.CounterVec
@@ -19,6 +20,7 @@ type metrics struct {
 	waited      *prometheus.HistogramVec
 	closings    *prometheus.CounterVec
 	unsaved     *prometheus.CounterVec
+	events      *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -26,13 +28,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "gateway_" + name, Help: help}, labels)
 	}
 	m := &metrics{
+		calls:    counter("calls_total", "Calls that ended, by outcome: a kind, or none for success.", "exchange", "op", "outcome"),
 		attempts: counter("attempts_total", "Attempts that ended, by kind; none is success.", "exchange", "op", "kind"),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "gateway_attempt_duration_seconds", Help: "How long attempts took.",
 			// From a loopback simulator to the 15 s of a listing.
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 1.5, 2.5, 5, 15},
 		}, []string{"exchange", "op"}),
-		transitions: counter("circuit_transitions_total", "Changes of circuits' states.", "exchange", "class", "to", "cause"),
+		transitions: counter("circuit_transitions_total", "Changes of circuits' states.", "exchange", "class", "from", "to", "cause"),
 		retries:     counter("retries_total", "What became of calls whose first attempt failed in a way that may be repeated.", "exchange", "class", "outcome"),
 		refused:     counter("refused_total", "Calls that were not sent, by kind.", "exchange", "class", "reason"),
 		probes:      counter("circuit_probes_total", "Probes of open circuits that ended.", "exchange", "class", "result"),
@@ -42,9 +45,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"exchange", "class"}),
 		closings: counter("gate_closings_total", "Times that gates closed.", "exchange", "scope"),
 		unsaved:  counter("gate_save_failures_total", "Gate ends that could not be written down in time.", "exchange"),
+		events:   counter("events_total", "Events of circuits, gates, operators and maintenance.", "type"),
+	}
+	for _, t := range market.EventTypes() {
+		m.events.WithLabelValues(string(t))
 	}
 	if reg != nil {
-		reg.MustRegister(m.attempts, m.duration, m.transitions, m.retries, m.refused, m.probes, m.waited, m.closings, m.unsaved)
+		reg.MustRegister(m.calls, m.attempts, m.duration, m.transitions, m.retries, m.refused, m.probes, m.waited, m.closings,
+			m.unsaved, m.events)
 	}
 	return m
 }
@@ -52,17 +60,25 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // opMetrics are the handles of one operation of one exchange.
 type opMetrics struct {
 	op       market.Op
-	kinds    []prometheus.Counter // by Kind
+	calls    []prometheus.Counter // by Kind
+	attempts []prometheus.Counter // by Kind
 	duration prometheus.Observer
 }
 
 func (m *metrics) op(id market.ExchangeID, op market.Op) *opMetrics {
 	o := &opMetrics{op: op, duration: m.duration.WithLabelValues(string(id), string(op))}
 	for _, k := range append([]market.Kind{market.KindNone}, market.Kinds()...) {
-		o.kinds = append(o.kinds, m.attempts.WithLabelValues(string(id), string(op), k.String()))
+		o.calls = append(o.calls, m.calls.WithLabelValues(string(id), string(op), k.String()))
+		o.attempts = append(o.attempts, m.attempts.WithLabelValues(string(id), string(op), k.String()))
 	}
 	return o
 }
+
+// call counts the end of a call. The last handle is that of KindInternal, which is what an unknown Kind is.
+func (o *opMetrics) call(kind market.Kind) { o.calls[min(int(kind), len(o.calls)-1)].Inc() }
+
+// attempt counts the end of an attempt, likewise.
+func (o *opMetrics) attempt(kind market.Kind) { o.attempts[min(int(kind), len(o.attempts)-1)].Inc() }
 
 // classMetrics are the handles of one class of one exchange.
 type classMetrics struct {
@@ -111,15 +127,23 @@ func (m *metrics) class(id market.ExchangeID, class market.Class) *classMetrics 
 	} {
 		c.probes[cause] = m.probes.WithLabelValues(string(id), string(class), result)
 	}
-	for cause, to := range map[market.Cause]market.CircuitState{
-		market.CauseConsecutive: market.CircuitOpen, market.CauseRate: market.CircuitOpen, market.CauseSlow: market.CircuitOpen,
-		market.CauseProbeFailed: market.CircuitOpen, market.CauseProbeLost: market.CircuitOpen,
-		market.CauseProbeStarted: market.CircuitHalfOpen, market.CauseProbeSucceeded: market.CircuitClosed,
+	for cause, change := range map[market.Cause]struct{ from, to market.CircuitState }{
+		market.CauseConsecutive:    {market.CircuitClosed, market.CircuitOpen},
+		market.CauseRate:           {market.CircuitClosed, market.CircuitOpen},
+		market.CauseSlow:           {market.CircuitClosed, market.CircuitOpen},
+		market.CauseProbeStarted:   {market.CircuitOpen, market.CircuitHalfOpen},
+		market.CauseProbeFailed:    {market.CircuitHalfOpen, market.CircuitOpen},
+		market.CauseProbeLost:      {market.CircuitHalfOpen, market.CircuitOpen},
+		market.CauseProbeSucceeded: {market.CircuitHalfOpen, market.CircuitClosed},
 	} {
-		c.transitions[cause] = m.transitions.WithLabelValues(string(id), string(class), string(to), string(cause))
+		c.transitions[cause] = m.transitions.WithLabelValues(
+			string(id), string(class), string(change.from), string(change.to), string(cause))
 	}
 	return c
 }
+
+// event counts an event. Its type is one of market.EventTypes: events come from code.
+func (m *metrics) event(t market.EventType) { m.events.WithLabelValues(string(t)).Inc() }
 
 // probe counts the end of a probe by what it did to the circuit; CauseNone is an ignored one.
 func (c *classMetrics) probe(cause market.Cause) { c.probes[cause].Inc() }

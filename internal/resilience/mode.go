@@ -15,7 +15,9 @@ func (g *Guard) Isolate(id market.ExchangeID, class market.Class, until time.Tim
 }
 
 // Release ends what Isolate began.
-func (g *Guard) Release(id market.ExchangeID, class market.Class) error { return g.isolate(id, class, 0) }
+func (g *Guard) Release(id market.ExchangeID, class market.Class) error {
+	return g.isolate(id, class, 0)
+}
 
 func (g *Guard) isolate(id market.ExchangeID, name market.Class, until int64) error {
 	_, classes, err := g.classes(id, name)

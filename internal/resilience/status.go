@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -14,6 +15,8 @@ type fixed struct {
 	state   state
 	since   int64
 	until   int64 // of the open time, zero unless open
+	began   int64 // since as an instant
+	openFor int64 // open or half-open in all before that, in nanoseconds
 	cause   market.Cause
 	trips   uint32
 	row     uint32
@@ -24,7 +27,8 @@ type fixed struct {
 func (c *circuit) fix(cause market.Cause) *fixed {
 	s, until := c.state()
 	f := &fixed{
-		state: s, since: c.env.clock.wall(c.since).UnixNano(), cause: cause, trips: c.trips, row: c.trippedRow, tripped: c.tripped,
+		state: s, since: c.env.clock.wall(c.since).UnixNano(), began: c.since, openFor: c.openFor,
+		cause: cause, trips: c.trips, row: c.trippedRow, tripped: c.tripped,
 	}
 	if s == open {
 		f.until = c.env.clock.wall(until).UnixNano()
@@ -34,6 +38,14 @@ func (c *circuit) fix(cause market.Cause) *fixed {
 }
 
 func (f *fixed) window() market.Window { return f.tripped.window(f.row) }
+
+// open is how long the circuit has been open or half-open in all. It never goes down.
+func (f *fixed) open(now int64) time.Duration {
+	if f.state == closed {
+		return time.Duration(f.openFor)
+	}
+	return time.Duration(f.openFor + max(now-f.began, 0))
+}
 
 func (f *fixed) openUntil() time.Time {
 	if f.until == 0 {
@@ -48,6 +60,7 @@ func (c *circuit) status(now int64, st *market.CircuitStatus) {
 	st.ID, st.State, st.Cause, st.Trips = c.id, f.state.public(), f.cause, int(f.trips)
 	st.Since, st.OpenUntil = time.Unix(0, f.since), f.openUntil()
 	st.LastKind = market.Kind(recent & 0xff)
+	st.Worst = c.worstOf(now)
 	st.Isolated = c.class.isolation(now) > 0
 	if f.state != closed {
 		st.ProbeDue = f.state == open && c.refuses(now) == 0
@@ -81,17 +94,26 @@ func (g *Guard) Circuit(id market.CircuitID) (st market.CircuitStatus, ok bool) 
 func (g *Guard) Circuits() []market.CircuitStatus {
 	now := g.env.clock.now()
 	var out []market.CircuitStatus
-	for _, x := range g.sorted() {
-		for _, k := range x.classes {
-			for _, c := range *x.circuits.Load() {
-				if c.class == k {
-					out = append(out, market.CircuitStatus{})
-					c.status(now, &out[len(out)-1])
+	for c := range g.circuits() {
+		out = append(out, market.CircuitStatus{})
+		c.status(now, &out[len(out)-1])
+	}
+	return out
+}
+
+// circuits runs through every circuit, by exchange, class and family.
+func (g *Guard) circuits() iter.Seq[*circuit] {
+	return func(yield func(*circuit) bool) {
+		for _, x := range g.sorted() {
+			for _, k := range x.classes {
+				for _, c := range *x.circuits.Load() {
+					if c.class == k && !yield(c) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return out
 }
 
 // Gates returns every gate that is closed, by exchange and scope.
