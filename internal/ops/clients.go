@@ -1,0 +1,131 @@
+package ops
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// What an order means to clients, in words. They describe the policy of package gateway: books may be stale, balances never.
+
+// effectOf is what clients see of an isolation or a withholding.
+func (d *Desk) effectOf(v *market.Override, now time.Time) string {
+	ends := fmt.Sprintf(" It ends by itself at %s.", clockTime(v.Until, now))
+	if v.Kind == market.OverrideIsolate {
+		return isolationOf(v) + ends
+	}
+	if v.Pair.IsZero() {
+		return fmt.Sprintf("Every book, price, 24 h statistic and balance of %s answers 503 withheld, and its streams get status withheld; "+
+			"listings and the other exchanges go on.", v.Exchange) + ends
+	}
+	text := fmt.Sprintf("Reads of %s of %s answer 503 withheld, and streams of it get status withheld; nothing else changes.", v.Pair, v.Exchange) + ends
+	if !d.known(v.Exchange, v.Pair) {
+		text += fmt.Sprintf(" Nobody has read or streamed %s of %s in the last 10 minutes: is it spelt as clients spell it?", v.Pair, v.Exchange)
+	}
+	return text
+}
+
+func isolationOf(v *market.Override) string {
+	switch v.Class {
+	case market.ClassMarketData:
+		return fmt.Sprintf("Books of %s that are not streamed are served stale, up to the age that the caller accepts.", v.Exchange)
+	case market.ClassReference:
+		return fmt.Sprintf("Listings and 24 h statistics of %s are served as last known; books and balances go on.", v.Exchange)
+	case market.ClassAccount:
+		return fmt.Sprintf("Balances of %s answer 503 isolated; books go on.", v.Exchange)
+	case market.ClassStream:
+		return fmt.Sprintf("Streams of %s get status stale; books are read by request as long as it answers.", v.Exchange)
+	}
+	return fmt.Sprintf("Books of %s are served stale, up to the age that the caller accepts; balances answer 503 isolated; "+
+		"streams get status stale.", v.Exchange)
+}
+
+// known tells whether clients read or stream a pair.
+func (d *Desk) known(id market.ExchangeID, pair market.Pair) bool {
+	if slices.ContainsFunc(d.cfg.Answers.ServedBooks(), func(b market.ServedBook) bool { return b.Exchange == id && b.Pair == pair }) {
+		return true
+	}
+	return d.cfg.Feed != nil && slices.ContainsFunc(d.cfg.Feed.Books(id), func(b Book) bool { return b.Symbol == pair.String() })
+}
+
+// afterRelease is what clients see of a release, and what goes on being in force.
+func (d *Desk) afterRelease(o *Order, ended []market.Override, now time.Time) string {
+	var said []string
+	isolated, withheld := 0, 0
+	for i := range ended {
+		if ended[i].Kind == market.OverrideIsolate {
+			isolated++
+		} else {
+			withheld++
+		}
+	}
+	switch {
+	case len(ended) == 0:
+		said = append(said, "Nothing was in force that this ends, so nothing changes.")
+	case isolated > 0:
+		said = append(said, fmt.Sprintf("%s is asked again; clients get live answers as soon as it answers.", target(o.Exchange, o.Class)))
+	}
+	if withheld > 0 {
+		what := string(o.Exchange)
+		if !o.Pair.IsZero() {
+			what = o.Pair.String() + " of " + what
+		}
+		said = append(said, fmt.Sprintf("Reads of %s are answered again, and streams of it begin with a fresh book.", what))
+	}
+	for _, v := range d.cfg.Overrides.List(o.Exchange) {
+		said = append(said, fmt.Sprintf("Still in force: %s (%s: %s).", overrideText(&v, now), v.Actor, v.Reason))
+		if len(said) == 5 {
+			said = append(said, "There is more.")
+			break
+		}
+	}
+	return sentence(strings.Join(said, " "))
+}
+
+// overrideText is an override as people say it: "okx account isolated until 05:30 UTC".
+func overrideText(v *market.Override, now time.Time) string {
+	if v.Kind == market.OverrideIsolate {
+		return fmt.Sprintf("%s isolated until %s", target(v.Exchange, v.Class), clockTime(v.Until, now))
+	}
+	what := string(v.Exchange)
+	if !v.Pair.IsZero() {
+		what = v.Pair.String() + " of " + what
+	}
+	return fmt.Sprintf("%s withheld until %s", what, clockTime(v.Until, now))
+}
+
+// afterProbe is what clients see once the exchange was asked.
+func (d *Desk) afterProbe(o *Order) string {
+	var open, probing []string
+	for _, st := range d.circuits(o) {
+		name := className(st.ID.Class)
+		if st.ID.Family != "" {
+			name += " (" + st.ID.Family + ")"
+		}
+		switch st.State {
+		case market.CircuitOpen:
+			open = append(open, name)
+		case market.CircuitHalfOpen:
+			probing = append(probing, name)
+		case market.CircuitClosed:
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return fmt.Sprintf("%s is still open for %s: clients get what they got before.", o.Exchange, joined(open))
+	case len(probing) > 0:
+		return fmt.Sprintf("%s is being asked for %s: clients get live answers as soon as it answers.", o.Exchange, joined(probing))
+	}
+	return fmt.Sprintf("%s answers: clients get live answers.", target(o.Exchange, o.Class))
+}
+
+// unrecorded says what a restart would forget.
+func (d *Desk) unrecorded(out *Outcome) string {
+	if len(out.Recorded) > 0 {
+		return ""
+	}
+	return " This could be written down nowhere but in the log, and does not survive a restart."
+}

@@ -1,0 +1,87 @@
+package ops
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"exchange-gateway/internal/market"
+)
+
+// span is a duration as people say it, to a precision that matters to them: "8 s", "2 min 14 s", "3 h 5 min", "2 d 4 h".
+func span(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return two(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
+	case d < 24*time.Hour:
+		return two(int(d.Hours()), "h", int(d.Minutes())%60, "min")
+	}
+	return two(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
+}
+
+func two(major int, majorUnit string, minor int, minorUnit string) string {
+	if minor == 0 {
+		return fmt.Sprintf("%d %s", major, majorUnit)
+	}
+	return fmt.Sprintf("%d %s %d %s", major, majorUnit, minor, minorUnit)
+}
+
+// clockTime is an instant as people say it, in UTC; with its day if that is another one than now's.
+func clockTime(t, now time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04 UTC")
+	}
+	return t.Format("2 Jan 15:04 UTC")
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return ""
+	}
+	s = string(unicode.ToUpper(first)) + s[n:]
+	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "?") {
+		s += "."
+	}
+	return s
+}
+
+// className is a class as people say it.
+func className(c market.Class) string {
+	switch c {
+	case market.ClassMarketData:
+		return "market data"
+	case market.ClassReference:
+		return "reference data"
+	case market.ClassAccount:
+		return "account"
+	case market.ClassStream:
+		return "stream"
+	}
+	return string(c)
+}
+
+// target is what an isolation is about, as people say it.
+func target(id market.ExchangeID, class market.Class) string {
+	if class == "" {
+		return string(id)
+	}
+	return string(id) + " " + className(class)
+}
+
+// joined joins words as people do: "a, b and c".
+func joined(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
