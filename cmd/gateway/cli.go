@@ -16,6 +16,14 @@ import (
 type cli struct {
 	Serve       serveCmd       `cmd:"" default:"withargs" help:"Serve the REST API (the default)."`
 	Demo        demoCmd        `cmd:"" help:"Simulated exchanges and the gateway in one process, with outages to watch."`
+	Status      statusCmd      `cmd:"" help:"How a running gateway stands: circuits, overrides, gates, the oldest books."`
+	Events      eventsCmd      `cmd:"" help:"What happened in the last 24 hours, and with -f what happens."`
+	Isolate     isolateCmd     `cmd:"" help:"Send an exchange nothing at all for a while."`
+	Release     releaseCmd     `cmd:"" help:"End an isolation or a withholding."`
+	Probe       probeCmd       `cmd:"" help:"Ask an exchange whose circuit is open now."`
+	Withhold    withholdCmd    `cmd:"" help:"Answer reads of a pair or an exchange with 503 for a while."`
+	Purge       purgeCmd       `cmd:"" help:"Drop every copy of a wrong book."`
+	Reload      reloadCmd      `cmd:"" help:"Have the configuration read again: warm pairs, thresholds, windows, keys, log level."`
 	Key         keyCmd         `cmd:"" help:"Client keys."`
 	Config      configCmd      `cmd:"" help:"Check or print the configuration."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Exit 0 if the gateway on this machine is up, for containers."`
@@ -26,8 +34,8 @@ type cli struct {
 type settings struct {
 	Config      string   `short:"c" placeholder:"FILE" help:"YAML file. Also GATEWAY_CONFIG."`
 	Listen      string   `placeholder:"ADDR" help:"Public listener, default 127.0.0.1:8080."`
-	AdminListen string   `placeholder:"ADDR" help:"Listener of metrics and probes, default 127.0.0.1:8081."`
-	StateDir    string   `placeholder:"DIR" help:"Where ban ends and keys are kept, default ~/.local/state/exchange-gateway."`
+	AdminListen string   `placeholder:"ADDR" help:"Listener of the dashboard, operators' actions, metrics and probes, default 127.0.0.1:8081."`
+	StateDir    string   `placeholder:"DIR" help:"Where ban ends, overrides, history and keys are kept, default ~/.local/state/exchange-gateway."`
 	Redis       []string `placeholder:"ADDR" help:"Redis that keeps books across restarts, default none."`
 	LogLevel    string   `placeholder:"LEVEL" help:"debug, info, warn or error; default info."`
 	LogFormat   string   `placeholder:"FORMAT" help:"json, text or auto; default auto: text on a terminal."`

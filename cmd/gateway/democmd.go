@@ -10,7 +10,7 @@ import (
 
 type demoCmd struct {
 	Listen      string        `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Public listener, default ${default}."`
-	AdminListen string        `default:"127.0.0.1:8081" placeholder:"ADDR" help:"Listener of metrics and probes, default ${default}."`
+	AdminListen string        `default:"127.0.0.1:8081" placeholder:"ADDR" help:"Listener of the dashboard, metrics and probes, default ${default}."`
 	Control     string        `default:"127.0.0.1:0" placeholder:"ADDR" help:"Where the simulated exchanges are told to misbehave, default a free port."`
 	Every       time.Duration `default:"90s" help:"From one outage to the next, default ${default}."`
 	Outage      time.Duration `default:"30s" help:"How long one lasts, default ${default}."`

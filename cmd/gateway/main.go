@@ -34,13 +34,17 @@ type system struct {
 // errUsage marks a command line that makes no sense; the rest of the message is already printed.
 var errUsage = errors.New("usage")
 
-// exitCode prints an error and chooses the code: 2 for a command line that makes no sense, 1 for everything else.
+// exitCode prints an error and chooses the code: 2 for a command line that makes no sense, what `status` found, 1 for
+// everything else.
 func exitCode(err error, w io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errUsage):
 		return 2
+	}
+	if code, ok := errors.AsType[exitError](err); ok {
+		return int(code)
 	}
 	fmt.Fprintf(w, "gateway: %v\n", err)
 	return 1

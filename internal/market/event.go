@@ -28,6 +28,20 @@ type Event struct {
 // ID is the event's name in streams and links: "boot-seq".
 func (e *Event) ID() string { return EventID(e.Boot, e.Seq) }
 
+// About is the exchange that the event is about, "" if it is about none.
+func (e *Event) About() ExchangeID {
+	switch e.Type {
+	case EventCircuit:
+		return e.Circuit.Exchange
+	case EventGate:
+		return e.Gate.Exchange
+	case EventOverride:
+		return e.Override.Exchange
+	case EventAction, EventMaintenance:
+	}
+	return e.Exchange
+}
+
 // EventType tells the kinds of event apart.
 type EventType string
 
