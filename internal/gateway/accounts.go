@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,7 +19,10 @@ import (
 type AccountsConfig struct {
 	Exchanges  []market.ExchangeID // those that are enabled, with accounts or without
 	Accounts   []NamedAccount
-	MaxFlights int // 256 calls under way per exchange; beyond it KindOverloaded
+	MaxFlights int      // 256 calls under way per exchange; beyond it KindOverloaded
+	Withheld   Withheld // nil: nothing is; asked about exchanges as a whole
+	// ClosedUntil is the known end of the maintenance that an exchange is under: Books.ClosedUntil; nil knows of none.
+	ClosedUntil func(market.ExchangeID) (until time.Time, ok bool)
 
 	Log     *slog.Logger          // nil discards
 	Metrics prometheus.Registerer // nil counts nothing
@@ -41,6 +45,9 @@ type Accounts struct {
 	crews    map[market.ExchangeID]*crew
 	metrics  map[market.ExchangeID]*venueMetrics
 	rule     Rule
+	tallies  map[market.ExchangeID]*tally
+	withheld Withheld
+	closed   func(market.ExchangeID) (time.Time, bool)
 }
 
 type accountKey struct {
@@ -91,10 +98,13 @@ func NewAccounts(cfg AccountsConfig) *Accounts {
 		crews:    make(map[market.ExchangeID]*crew, len(cfg.Exchanges)),
 		metrics:  make(map[market.ExchangeID]*venueMetrics, len(cfg.Exchanges)),
 		rule:     DefaultPolicy().Balances,
+		tallies:  make(map[market.ExchangeID]*tally, len(cfg.Exchanges)),
+		withheld: cfg.Withheld, closed: cfg.ClosedUntil,
 	}
 	m := newMetrics(cfg.Metrics)
 	for _, id := range cfg.Exchanges {
 		a.crews[id] = newCrew(id, cfg.MaxFlights, cfg.Log)
+		a.tallies[id] = &tally{}
 		a.metrics[id] = m.counters(id, QuestionBalances)
 	}
 	for _, n := range cfg.Accounts {

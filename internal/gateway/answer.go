@@ -138,8 +138,10 @@ type Best struct {
 // Status is what is known about one exchange. Only Announced may have asked it something.
 type Status struct {
 	Exchange       market.ExchangeID
-	Announced      market.VenueStatus // VenueUnknown until it was read
-	AnnouncedError market.Kind        // why Announced could not be read anew, KindNone otherwise
+	Announced      market.VenueStatus   // VenueUnknown until it was read
+	AnnouncedError market.Kind          // why Announced could not be read anew, KindNone otherwise
+	Maintenance    []market.Maintenance // windows that are open or begin within 24 hours, by their beginning
+	ETA            time.Time            // the latest known end of the windows that are open, zero without one
 	Circuits       []market.CircuitStatus
 	Gates          []market.GateStatus
 	Budgets        []market.BudgetStatus

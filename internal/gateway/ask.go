@@ -34,6 +34,11 @@ func (r *reading) ask(ctx context.Context) (*Book, error) {
 				r.missed, r.failed = nil, nil
 				continue
 			}
+			if book == nil && err == nil && r.purged == 1 {
+				// Every copy was dropped while the call was under way. The next one begins after that.
+				r.purged, r.failed = 2, nil
+				continue
+			}
 			return book, err
 		}
 		if !r.rest(ctx, pause) {
@@ -57,7 +62,7 @@ func fetchBook(v *venue, cfg *BooksConfig, e *entry, depth int) ask[answered] {
 			return answered{}, err
 		}
 		book, verdict := cfg.Books.Keep(b)
-		if verdict != market.VerdictOlder && verdict != market.VerdictUnaged {
+		if verdict != market.VerdictOlder && verdict != market.VerdictUnaged && verdict != market.VerdictPurged {
 			cfg.Local.Seen(b)
 		}
 		return answered{book, verdict}, nil
@@ -195,13 +200,19 @@ func (r *reading) landed(f *flight[answered]) (*Book, error) {
 			Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindSuspect, RetryAfter: retrySlow, Err: errPast,
 		}
 		return nil, nil
-	case market.VerdictOlder, market.VerdictUnaged:
+	case market.VerdictOlder, market.VerdictUnaged, market.VerdictPurged:
 	}
 	if book := r.freshCopy(now); book != nil {
 		return book, nil
 	}
 	r.failed = &market.Error{
 		Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindSuspect, RetryAfter: retrySlow, Err: errOld,
+	}
+	if got.verdict == market.VerdictPurged {
+		r.failed = &market.Error{
+			Exchange: r.v.ID, Op: market.OpOrderBook, Kind: market.KindSuspect, RetryAfter: retrySlow, Err: errPurged,
+		}
+		r.purged++
 	}
 	if got.verdict == market.VerdictUnaged {
 		r.failed = &market.Error{

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"time"
 
 	"exchange-gateway/internal/market"
 )
@@ -31,17 +32,58 @@ func (a *Accounts) Balances(ctx context.Context, q BalanceQuery) (*BalanceAnswer
 	if err != nil {
 		return nil, err
 	}
+	answer, err := a.live(ctx, n, q)
+	if late := a.withhold(q.Exchange); late != nil { // also one that came meanwhile
+		answer, err = nil, late
+	}
+	now := time.Now()
+	if err != nil {
+		err = a.ease(q.Exchange, err, now)
+		a.tallies[q.Exchange].refuse(err, now)
+		return nil, err
+	}
+	f := Freshness{Source: SourceREST}
+	a.metrics[q.Exchange].answer(QuestionBalances, &f)
+	a.tallies[q.Exchange].answered(&f, now)
+	return answer, nil
+}
+
+func (a *Accounts) withhold(exchange market.ExchangeID) error {
+	return withhold(a.withheld, market.OpBalances, exchange, market.Pair{})
+}
+
+// ease is err with the wait for the end of the exchange's maintenance, as for books.
+func (a *Accounts) ease(exchange market.ExchangeID, err error, now time.Time) error {
+	if a.closed == nil {
+		return err
+	}
+	until, ok := a.closed(exchange)
+	if !ok {
+		return err
+	}
+	return lengthen(err, until.Sub(now))
+}
+
+// live takes the steps of the row.
+func (a *Accounts) live(ctx context.Context, n *account, q BalanceQuery) (*BalanceAnswer, error) {
+	if err := a.withhold(q.Exchange); err != nil {
+		return nil, err
+	}
 	for _, step := range a.rule.Steps {
 		switch step {
 		case StepAsk:
-			return a.ask(ctx, n, q.Wallet)
+			got, err := a.ask(ctx, n, q.Wallet)
+			if err != nil {
+				return nil, err
+			}
+			return &BalanceAnswer{Balances: got, Account: n.Name, Wallet: q.Wallet}, nil
 		case StepLocal, StepFreshCopy, StepLastKnown, StepVenues: // there is nothing here that could take them
 		}
 	}
 	return nil, &market.Error{Exchange: q.Exchange, Op: market.OpBalances, Kind: market.KindInternal, Err: errNoNumbers}
 }
 
-func (a *Accounts) ask(ctx context.Context, n *account, w market.Wallet) (*BalanceAnswer, error) {
+func (a *Accounts) ask(ctx context.Context, n *account, w market.Wallet) (*market.Balances, error) {
 	if ctx.Err() != nil {
 		return nil, leftAccount(ctx, n)
 	}
@@ -49,9 +91,8 @@ func (a *Accounts) ask(ctx context.Context, n *account, w market.Wallet) (*Balan
 	if err != nil {
 		return nil, err
 	}
-	m := a.metrics[n.Exchange]
 	if joined {
-		m.shared(QuestionBalances)
+		a.metrics[n.Exchange].shared(QuestionBalances)
 	}
 	select {
 	case <-e.done:
@@ -59,11 +100,7 @@ func (a *Accounts) ask(ctx context.Context, n *account, w market.Wallet) (*Balan
 		n.leave(e, w)
 		return nil, leftAccount(ctx, n)
 	}
-	if e.err != nil {
-		return nil, e.err
-	}
-	m.answer(QuestionBalances, &Freshness{Source: SourceREST})
-	return &BalanceAnswer{Balances: e.answer, Account: n.Name, Wallet: w}, nil
+	return e.answer, e.err
 }
 
 // join shares the errand that is not yet sent, or sends a new one.

@@ -34,12 +34,28 @@ func (b *Books) OrderBook(ctx context.Context, q BookQuery) (*Book, error) {
 type manner struct {
 	patience time.Duration // answer within it, and let the call go on; 0 is as long as the exchange's deadline allows
 	keep     bool          // the call goes on even when the caller leaves
+	part     bool          // a failure is not the answer: whoever asks counts it
 }
 
 func (b *Books) read(ctx context.Context, q BookQuery, m manner) (*Book, error) {
 	now := time.Now()
 	v, err := b.venue(q.Exchange, now)
 	if err != nil {
+		return nil, err
+	}
+	book, err := b.find(ctx, v, q, m, now)
+	if err != nil {
+		if err = v.ease(err, now); !m.part {
+			v.tally.refuse(err, now)
+		}
+		return nil, err
+	}
+	return book, nil
+}
+
+// find reads one book of an exchange, unless it is withheld.
+func (b *Books) find(ctx context.Context, v *venue, q BookQuery, m manner, now time.Time) (*Book, error) {
+	if err := b.withhold(v.ID, q.Pair); err != nil {
 		return nil, err
 	}
 	r := reading{
@@ -54,10 +70,19 @@ func (b *Books) read(ctx context.Context, q BookQuery, m manner) (*Book, error) 
 	}
 	if r.e == nil {
 		if book, err := r.find(ctx); book != nil || err != nil {
-			return book, err
+			return b.unlessWithheld(book, err, q)
 		}
 	}
-	return r.walk(ctx)
+	book, err := r.walk(ctx)
+	return b.unlessWithheld(book, err, q)
+}
+
+// unlessWithheld is the answer, unless it was withheld since the question.
+func (b *Books) unlessWithheld(book *Book, err error, q BookQuery) (*Book, error) {
+	if late := b.withhold(q.Exchange, q.Pair); late != nil {
+		return nil, late
+	}
+	return book, err
 }
 
 // reading is one question for a book on its way through the sources of the policy's row.
@@ -75,6 +100,7 @@ type reading struct {
 	refused error             // what a call would be refused with
 	failed  error             // why the exchange did not answer, once that is known
 	missed  *market.OrderBook // an answer that was older than most, nil if there was none
+	purged  int               // 1 once a purge overtook an answer; the exchange is asked anew for that once
 }
 
 // walk takes the steps of the row in order. Each answers, or fails for good, or leaves it to the next one.
@@ -83,9 +109,6 @@ func (r *reading) walk(ctx context.Context) (*Book, error) {
 		return nil, r.v.delisted(r.pair)
 	}
 	r.refused = r.v.peekBook(r.e)
-	if market.KindOf(r.refused) == market.KindWithheld {
-		return nil, r.refused // an operator's word holds for fresh copies too
-	}
 	for _, step := range r.b.policy.Book.Steps {
 		var book *Book
 		var err error
@@ -198,6 +221,9 @@ func (r *reading) answer(c *market.OrderBook, source Source, reason market.Kind,
 	}
 	out.Freshness = r.b.label(r.v, c, source, reason, now)
 	r.b.served(r.v, r.warner(), c, &out.Freshness, now)
+	if r.e != nil {
+		r.e.note(c, &out.Freshness, now)
+	}
 	return out
 }
 
@@ -226,6 +252,7 @@ func (b *Books) label(v *venue, c *market.OrderBook, source Source, reason marke
 // served counts one answer, and warns when it is old.
 func (b *Books) served(v *venue, w *warner, c *market.OrderBook, f *Freshness, now time.Time) {
 	v.metrics.answer(QuestionBook, f)
+	v.tally.answered(f, now)
 	if !f.Stale {
 		return
 	}

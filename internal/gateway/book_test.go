@@ -187,14 +187,10 @@ func TestOrderBook_theProbeOfAHangingExchangeCostsStaleWait(t *testing.T) {
 	})
 }
 
-func TestOrderBook_withheldHidesFreshCopiesToo(t *testing.T) {
+func TestOrderBook_isolationLeavesFreshCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)
 		h.ask(t, query())
-		h.health["alpha"].refuse(market.OpOrderBook, market.KindWithheld)
-		if b, err := h.OrderBook(t.Context(), query()); market.KindOf(err) != market.KindWithheld {
-			t.Errorf("got %+v, %v, want withheld", b, err)
-		}
 		h.health["alpha"].refuse(market.OpOrderBook, market.KindIsolated)
 		is(t, h.ask(t, query()).Freshness, false, gateway.SourceMemory, market.KindNone)
 	})

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -21,6 +22,7 @@ type Books struct {
 	venues  map[market.ExchangeID]*venue
 	metrics *metrics
 	log     *slog.Logger
+	running atomic.Bool // Run reads the announcements
 }
 
 // NewBooks does no I/O and starts nothing. It panics if cfg is not valid: Validate says why.
@@ -38,6 +40,7 @@ func NewBooks(cfg BooksConfig) *Books {
 		b.order = append(b.order, v.ID)
 		b.venues[v.ID] = newVenue(v, cfg.MaxFlights, cfg.Log, b.metrics)
 	}
+	b.SetMaintenance(cfg.Maintenance)
 	return b
 }
 
@@ -73,23 +76,36 @@ const (
 	refreshSpread = 5 * time.Minute
 )
 
-// Run renews the lists of pairs of exchanges that are in use until ctx ends, then ends every call that is still under way
-// and returns when all have ended. Questions that come later are answered from what is held. It returns nil.
+// Run renews the lists of pairs and reads the announcements of exchanges that are in use, and tells of maintenance, until ctx
+// ends; then it ends every call that is still under way and returns when all have ended. Questions that come later are
+// answered from what is held. It returns nil.
 func (b *Books) Run(ctx context.Context) error {
 	defer b.close()
+	b.running.Store(true)
+	defer b.running.Store(false)
+	watchers := make([]watcher, 0, len(b.order))
+	for _, id := range b.order {
+		watchers = append(watchers, watcher{b, b.venues[id], make(map[windowKey]window)})
+	}
 	due := make(map[*venue]time.Duration, len(b.venues))
 	for _, v := range b.venues {
 		due[v] = b.policy.Listings.FreshFor - refreshBefore + rand.N(refreshSpread)
 	}
-	t := time.NewTicker(tick)
-	defer t.Stop()
+	lists, windows := time.NewTicker(tick), time.NewTicker(watchEvery)
+	defer lists.Stop()
+	defer windows.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-t.C:
+		case now := <-lists.C:
 			for v, age := range due {
 				b.refresh(ctx, v, now, age)
+			}
+		case now := <-windows.C:
+			for i := range watchers {
+				b.hear(ctx, watchers[i].v, now)
+				watchers[i].look(now)
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"exchange-gateway/internal/market"
 )
 
 // BooksConfig is what Books needs. A zero duration or number means the default beside it.
@@ -16,6 +18,16 @@ type BooksConfig struct {
 	Lists     ListStore // needed
 	Inventory Inventory // nil lists nothing
 	Local     Local     // nil: no streams
+	Withheld  Withheld  // nil: nothing is
+
+	// Streamed tells whether something of an exchange is streamed, which is a use of it; nil: nothing is. It does no I/O.
+	Streamed func(market.ExchangeID) bool
+	// Maintenance are the configured windows of each exchange; SetMaintenance replaces them.
+	Maintenance map[market.ExchangeID][]market.Maintenance
+	// OnMaintenance is told by Run of each window, configured or announced, up to three times: once when it is known and lies
+	// ahead (began is false), once when it begins (began is true), and once when it is over (began is false, and its Until is
+	// not after now). It must not wait; nil is told nothing.
+	OnMaintenance func(w market.Maintenance, began bool)
 
 	FreshFor       time.Duration // 1 s: a copy this young is live
 	StaleWait      time.Duration // 300 ms: how long a read that holds a usable copy waits for the exchange
@@ -45,6 +57,9 @@ func (c BooksConfig) withDefaults() BooksConfig {
 	}
 	if c.MaxFlights == 0 {
 		c.MaxFlights = 256
+	}
+	if c.Streamed == nil {
+		c.Streamed = func(market.ExchangeID) bool { return false }
 	}
 	if c.Local == nil {
 		c.Local = noLocal{}

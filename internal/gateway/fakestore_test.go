@@ -15,15 +15,19 @@ type fakeStore struct {
 	shared  map[string]*market.OrderBook // copies that Recall brings
 	lists   map[market.ExchangeID]*market.Listings
 	older   map[string]int
+	purged  map[string]time.Time
 	recalls int
 	kept    int
 	slow    time.Duration // of Recall
+
+	purgeErr error
 }
 
 func newStore() *fakeStore {
 	return &fakeStore{
 		books: map[string]*market.OrderBook{}, shared: map[string]*market.OrderBook{},
 		lists: map[market.ExchangeID]*market.Listings{}, older: map[string]int{},
+		purged: map[string]time.Time{},
 	}
 }
 
@@ -65,6 +69,9 @@ func (s *fakeStore) Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict
 	if _, known := b.Age(time.Now()); !known {
 		return old, market.VerdictUnaged
 	}
+	if !b.ConfirmedAt.After(s.purged[k]) {
+		return old, market.VerdictPurged
+	}
 	if old != nil && b.Compare(old) < 0 {
 		if s.older[k]++; s.older[k] < 3 {
 			return old, market.VerdictOlder
@@ -76,6 +83,23 @@ func (s *fakeStore) Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict
 	s.older[k] = 0
 	s.books[k] = b
 	return b, market.VerdictStored
+}
+
+// Purge keeps nothing that was confirmed up to now.
+func (s *fakeStore) Purge(_ context.Context, e market.ExchangeID, p market.Pair) (where []string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := name(e, p)
+	if s.books[k] != nil {
+		where = append(where, "memory")
+	}
+	if s.shared[k] != nil {
+		where = append(where, "redis")
+	}
+	delete(s.books, k)
+	delete(s.shared, k)
+	s.purged[k] = time.Now()
+	return where, s.purgeErr
 }
 
 func (s *fakeStore) RecallListings(_ context.Context, e market.ExchangeID) (*market.Listings, bool) {

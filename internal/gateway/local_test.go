@@ -198,17 +198,6 @@ func TestLocal_behindTheCopy(t *testing.T) {
 	f("no number of the copy", func(_, c *market.OrderBook) { c.Sequence = market.Sequence{} }, gateway.SourceStream)
 }
 
-func TestLocal_withheld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, local := newLocalHouse(t)
-		local.set(book(listing("alpha", btc), 2, time.Now(), "64100.00", "64100.10"), true)
-		h.health["alpha"].refuse(market.OpOrderBook, market.KindWithheld)
-		if _, err := h.OrderBook(t.Context(), query()); market.KindOf(err) != market.KindWithheld {
-			t.Errorf("err = %v", err)
-		}
-	})
-}
-
 func TestListing_isTheExchangesOwnRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, nil)

@@ -14,9 +14,6 @@ func (b *Books) Markets(ctx context.Context, exchange market.ExchangeID) (*Marke
 		return nil, err
 	}
 	refused := v.peek(market.OpListings)
-	if market.KindOf(refused) == market.KindWithheld {
-		return nil, refused
-	}
 	var failed error
 	for _, step := range b.policy.Listings.Steps {
 		switch step {

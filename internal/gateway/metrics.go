@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,6 +21,8 @@ type metrics struct {
 	refused   *prometheus.CounterVec
 	pairs     *prometheus.GaugeVec
 	listedAt  *prometheus.GaugeVec
+	closed    *prometheus.GaugeVec
+	closedTo  *prometheus.GaugeVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -48,6 +51,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			"exchange"),
 		pairs:    gauge("listings_pairs", "Pairs in the list that is in use."),
 		listedAt: gauge("listings_confirmed_timestamp_seconds", "When the exchange vouched for the list that is in use."),
+		closed:   gauge("maintenance_active", "1 while a maintenance is under way that is configured or that the exchange announces."),
+		closedTo: gauge("maintenance_until_timestamp_seconds", "When that maintenance ends, as far as it is known; 0 otherwise."),
 	}
 }
 
@@ -129,6 +134,7 @@ func (m *metrics) counters(exchange market.ExchangeID, asked ...Question) *venue
 		}
 		if q == QuestionListings {
 			m.refused.WithLabelValues(v.exchange)
+			v.closed(false, time.Time{})
 		}
 	}
 	return v
@@ -221,3 +227,16 @@ func (v *venueMetrics) listed(l *market.Listings) {
 }
 
 func (v *venueMetrics) refusedList() { v.of.refused.WithLabelValues(v.exchange).Inc() }
+
+// closed shows whether a maintenance is under way, and until when, zero if that is not known.
+func (v *venueMetrics) closed(active bool, until time.Time) {
+	on, end := 0.0, 0.0
+	if active {
+		on = 1
+	}
+	if !until.IsZero() {
+		end = float64(until.UnixMilli()) / 1000
+	}
+	v.of.closed.WithLabelValues(v.exchange).Set(on)
+	v.of.closedTo.WithLabelValues(v.exchange).Set(end)
+}

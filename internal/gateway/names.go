@@ -206,7 +206,7 @@ func (r *reading) nameless(ctx context.Context) (*Book, error) {
 // refresh renews a list before it is stale, if somebody uses the exchange. It waits for nothing.
 func (b *Books) refresh(ctx context.Context, v *venue, now time.Time, due time.Duration) {
 	t := v.table.Load()
-	if t == nil || !v.active(now) || b.listAge(t, now) < due {
+	if t == nil || !b.inUse(v, now) || b.listAge(t, now) < due {
 		return
 	}
 	f, pause, err := b.enterList(market.WithLane(ctx, market.LanePrefetch), v, 2*tick)

@@ -234,10 +234,6 @@ func TestMarkets_memoryThenExchangeThenLastKnown(t *testing.T) {
 		if n := h.alpha().count(&h.alpha().lists); n != 2 {
 			t.Errorf("the list was fetched %d times, want 2", n)
 		}
-		h.health["alpha"].refuse(market.OpListings, market.KindWithheld)
-		if _, err := h.Markets(t.Context(), "alpha"); market.KindOf(err) != market.KindWithheld {
-			t.Errorf("err = %v, want withheld", err)
-		}
 	})
 }
 

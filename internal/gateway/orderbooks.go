@@ -32,7 +32,10 @@ func (b *Books) OrderBooks(ctx context.Context, pair market.Pair, depth int, max
 		if v.Book == nil {
 			continue
 		}
-		if v.Err = b.renew(v.Book, b.bound(maxAge), now); v.Err != nil {
+		if v.Err = b.renew(v.Book, b.bound(maxAge), now); v.Err == nil {
+			v.Err = b.withhold(v.Exchange, pair) // while the others were waited for
+		}
+		if v.Err != nil {
 			v.Book = nil
 			continue
 		}

@@ -42,6 +42,9 @@ type Store interface {
 	Recall(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (*market.OrderBook, bool)
 	// Keep offers an answer of the exchange and returns the book that answers the call which fetched it, nil if none can.
 	Keep(b *market.OrderBook) (*market.OrderBook, market.Verdict)
+	// Purge drops every copy and keeps none that the exchange vouched for before; it returns where there was one. It takes at
+	// most 250 ms, and its error says what may be left.
+	Purge(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (where []string, err error)
 }
 
 // ListStore keeps the last-known lists of pairs.

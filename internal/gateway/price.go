@@ -36,9 +36,12 @@ func (b *Books) Price(
 	}
 	winner, err := c.run(ctx)
 	if err != nil {
+		c.refuse(c.said)
 		return nil, err
 	}
-	return c.price(winner), nil
+	p := c.price(winner)
+	c.refuse(p.Passed)
+	return p, nil
 }
 
 func distinct(ids []market.ExchangeID) []market.ExchangeID {
@@ -117,7 +120,7 @@ func (c *contest) run(ctx context.Context) (int, error) {
 func (c *contest) ask(ctx context.Context, id market.ExchangeID) {
 	go func() {
 		q := BookQuery{Exchange: id, Pair: c.pair, Depth: 1, MaxAge: c.maxAge, RequireLive: true}
-		book, err := c.b.read(ctx, q, manner{keep: true})
+		book, err := c.b.read(ctx, q, manner{keep: true, part: true})
 		if err == nil {
 			err = oneSided(book)
 		}
@@ -174,11 +177,25 @@ func (b *Books) within(
 	ctx context.Context, exchange market.ExchangeID, pair market.Pair, maxAge Age, failed error,
 ) (*Book, error) {
 	v := b.venues[exchange]
+	if err := b.withhold(exchange, pair); err != nil {
+		return nil, err
+	}
 	r := reading{
 		b: b, v: v, e: v.entry(pair), pair: pair, depth: 1, start: time.Now(), failed: failed,
 		most: min(maxAge.Limit, b.policy.Book.StaleFor),
 	}
-	return r.lastKnown(ctx)
+	book, err := r.lastKnown(ctx)
+	return b.unlessWithheld(book, err, BookQuery{Exchange: exchange, Pair: pair})
+}
+
+// refuse counts the exchanges that did not answer.
+func (c *contest) refuse(said []VenueBook) {
+	now := time.Now()
+	for i := range said {
+		if v := &said[i]; v.Err != nil {
+			c.b.venues[v.Exchange].tally.refuse(v.Err, now)
+		}
+	}
 }
 
 // price is the answer of the exchange at that place.

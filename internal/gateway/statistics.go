@@ -42,13 +42,7 @@ func (b *Books) inquire(ctx context.Context, v *venue, e *entry) inquiry {
 		v.metrics.saved(QuestionStatistics)
 		return i
 	}
-	f, joined, _, err := e.statistics.enter(ctx, v.crew, 0, askEvery, func(ctx context.Context) (*market.Statistics, error) {
-		s, err := v.Data.Statistics(ctx, l)
-		if err == nil {
-			e.keep(s)
-		}
-		return s, err
-	})
+	f, joined, _, err := e.statistics.enter(ctx, v.crew, 0, askEvery, fetchFigures(v, e))
 	if joined {
 		v.metrics.shared(QuestionStatistics)
 	}
@@ -58,17 +52,27 @@ func (b *Books) inquire(ctx context.Context, v *venue, e *entry) inquiry {
 	return i
 }
 
+func fetchFigures(v *venue, e *entry) ask[*market.Statistics] {
+	l := *e.listing.Load()
+	return func(ctx context.Context) (*market.Statistics, error) {
+		s, err := v.Data.Statistics(ctx, l)
+		if err == nil {
+			e.keep(s)
+		}
+		return s, err
+	}
+}
+
 // keep makes s the last-known figures unless newer ones are held: by the exchange's own stamp, and by confirmation
 // without one.
 func (e *entry) keep(s *market.Statistics) {
-	for {
-		old := e.figures.Load()
-		if old != nil && older(s, old) {
-			return
-		}
-		if e.figures.CompareAndSwap(old, s) {
-			return
-		}
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
+	if !s.ConfirmedAt.After(e.forgotten) {
+		return
+	}
+	if old := e.figures.Load(); old == nil || !older(s, old) {
+		e.figures.Store(s)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 const announcedFor = time.Minute
 
 // Status tells what is known about an exchange. It fails only for one that is not there, and looking on is no use of the
-// exchange: its own announcement is read at most once a minute, and only while callers ask for something else. Without
+// exchange: its own announcement is read at most once a minute, and only while the exchange is in use. Without
 // an answer it is the last one, or VenueUnknown.
 func (b *Books) Status(ctx context.Context, exchange market.ExchangeID) (*Status, error) {
 	v := b.venues[exchange]
@@ -20,6 +20,7 @@ func (b *Books) Status(ctx context.Context, exchange market.ExchangeID) (*Status
 	}
 	s := b.Health(v.ID)
 	s.Announced, s.AnnouncedError = b.announced(ctx, v)
+	s.closed(v, time.Now()) // the announcement may be new
 	return s, nil
 }
 
@@ -33,6 +34,7 @@ func (b *Books) Health(exchange market.ExchangeID) *Status {
 	if a := v.announced.Load(); a != nil {
 		s.Announced = *a
 	}
+	s.closed(v, time.Now())
 	if i := b.cfg.Inventory; i != nil {
 		s.Circuits = only(i.Circuits(), func(c market.CircuitStatus) bool { return c.ID.Exchange == v.ID })
 		s.Gates = only(i.Gates(), func(g market.GateStatus) bool { return g.Exchange == v.ID })
@@ -49,6 +51,11 @@ func (b *Books) Health(exchange market.ExchangeID) *Status {
 	return s
 }
 
+func (s *Status) closed(v *venue, now time.Time) {
+	s.Maintenance = v.maintenance(now)
+	s.ETA, _ = v.closedUntil(now)
+}
+
 func only[T any](all []T, keep func(T) bool) []T {
 	var out []T
 	for _, v := range all {
@@ -59,28 +66,39 @@ func only[T any](all []T, keep func(T) bool) []T {
 	return out
 }
 
+// announcedFor is how old an announcement may be for a caller. While Run reads them, callers leave it to Run.
+func (b *Books) announcedFor() time.Duration {
+	if b.running.Load() {
+		return 2 * announcedFor
+	}
+	return announcedFor
+}
+
+// readStatus reads the announcement.
+func (v *venue) readStatus(ctx context.Context) (market.VenueStatus, error) {
+	s, err := v.Data.Status(ctx)
+	if err == nil {
+		s.CheckedAt = time.Now()
+		v.announced.Store(&s)
+	}
+	return s, err
+}
+
 // announced reads the announcement anew if it is old, and waits a second for it at most.
 func (b *Books) announced(ctx context.Context, v *venue) (market.VenueStatus, market.Kind) {
 	last := market.VenueStatus{State: market.VenueUnknown}
 	if a := v.announced.Load(); a != nil {
-		if last = *a; time.Since(last.CheckedAt) < announcedFor {
+		if last = *a; time.Since(last.CheckedAt) < b.announcedFor() {
 			return last, market.KindNone
 		}
 	}
-	if !v.active(time.Now()) {
+	if !b.inUse(v, time.Now()) {
 		return last, market.KindNone
 	}
 	if err := v.peek(market.OpStatus); err != nil {
 		return last, market.KindOf(err)
 	}
-	f, _, _, err := v.status.enter(ctx, v.crew, 0, announcedFor, func(ctx context.Context) (market.VenueStatus, error) {
-		s, err := v.Data.Status(ctx)
-		if err == nil {
-			s.CheckedAt = time.Now()
-			v.announced.Store(&s)
-		}
-		return s, err
-	})
+	f, _, _, err := v.status.enter(ctx, v.crew, 0, announcedFor, v.readStatus)
 	switch {
 	case err != nil:
 		return last, market.KindOf(err)

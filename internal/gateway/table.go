@@ -3,7 +3,9 @@ package gateway
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"exchange-gateway/internal/market"
 )
@@ -22,7 +24,10 @@ type entry struct {
 	book       slot[answered]
 	recall     slot[*market.OrderBook] // of the shared store, while the exchange is waited for
 	statistics slot[*market.Statistics]
-	figures    atomic.Pointer[market.Statistics] // the last ones
+	figures    atomic.Pointer[market.Statistics] // the last ones; written under keeping
+	keeping    sync.Mutex
+	forgotten  time.Time            // guarded by keeping: no older figures are kept
+	mark       atomic.Pointer[mark] // the last answer about the book, nil before the first
 	warn       warner
 	retired    atomic.Pointer[market.Levels] // the last levels of a stream that became a copy
 }

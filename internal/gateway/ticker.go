@@ -18,6 +18,10 @@ func (b *Books) Ticker(ctx context.Context, q BookQuery) (*Ticker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.withhold(q.Exchange, q.Pair); err != nil {
+		v.tally.refuse(err, time.Now())
+		return nil, err
+	}
 	// Both questions are put side by side, except where the pair is not known yet.
 	e := v.entry(q.Pair)
 	var i inquiry
@@ -40,6 +44,9 @@ func (b *Books) Ticker(ctx context.Context, q BookQuery) (*Ticker, error) {
 	most := b.bound(q.MaxAge)
 	t.show(i.answer(ctx, b.spare(&t.Book, most)))
 	if err := b.renew(&t.Book, most, time.Now()); err != nil {
+		return nil, err
+	}
+	if err := b.withhold(q.Exchange, q.Pair); err != nil { // while the figures were waited for
 		return nil, err
 	}
 	return t, nil
@@ -76,13 +83,19 @@ func (b *Books) Tickers(ctx context.Context, exchange market.ExchangeID, pairs [
 		if ctx.Err() != nil {
 			return nil, v.left(ctx, market.OpOrderBook)
 		}
-		out[i] = b.held(v, p, now)
+		if out[i] = b.held(v, p, now); out[i].Err != nil {
+			out[i].Err = v.ease(out[i].Err, now)
+			v.tally.refuse(out[i].Err, now)
+		}
 	}
 	return out, nil
 }
 
 // held is one pair's ticker from memory.
 func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
+	if err := b.withhold(v.ID, p); err != nil {
+		return TickerResult{Pair: p, Err: err}
+	}
 	r := reading{
 		b: b, v: v, e: v.entry(p), pair: p, depth: 1, start: now,
 		most: min(b.cfg.DefaultMaxAge, b.policy.Book.StaleFor),
@@ -95,9 +108,6 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 		return TickerResult{Pair: p, Err: v.unlisted(p)}
 	default:
 		refused = v.peek(market.OpOrderBook)
-	}
-	if market.KindOf(refused) == market.KindWithheld {
-		return TickerResult{Pair: p, Err: refused}
 	}
 	if r.e != nil {
 		if book := r.local(now); book != nil {

@@ -193,10 +193,6 @@ func TestTickers_fromHeldBooksWithoutAsking(t *testing.T) {
 		if got, _ = h.Tickers(t.Context(), "alpha", []market.Pair{btc}); code(got[0].Err) != gateway.CodeBookTooStale {
 			t.Errorf("err = %v, want book_too_stale", got[0].Err)
 		}
-		h.health["alpha"].refuse(market.OpOrderBook, market.KindWithheld)
-		if got, _ = h.Tickers(t.Context(), "alpha", []market.Pair{btc}); market.KindOf(got[0].Err) != market.KindWithheld {
-			t.Errorf("err = %v, want withheld", got[0].Err)
-		}
 		if after := a.count(&a.books) + a.count(&a.stats) + a.count(&a.lists); after != before || h.store.recalled() != 0 {
 			t.Errorf("%d requests to the exchange, %d reads of the shared store", after-before, h.store.recalled())
 		}

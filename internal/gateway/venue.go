@@ -27,6 +27,9 @@ type venue struct {
 	announced atomic.Pointer[market.VenueStatus]
 	status    slot[market.VenueStatus]
 
+	configured atomic.Pointer[[]market.Maintenance]
+	tally      tally
+
 	asked atomic.Int64 // when a caller last asked, in nanoseconds since 1970; 0 if never
 }
 
@@ -55,6 +58,10 @@ func (v *venue) active(now time.Time) bool {
 	return a != 0 && now.UnixNano()-a < int64(activeFor)
 }
 
+// inUse tells whether callers asked for the exchange lately or something of it is streamed: only then it is asked for what
+// nobody waits for.
+func (b *Books) inUse(v *venue, now time.Time) bool { return v.active(now) || b.cfg.Streamed(v.ID) }
+
 func (v *venue) askedAt() time.Time {
 	if a := v.asked.Load(); a != 0 {
 		return time.Unix(0, a)
@@ -70,10 +77,11 @@ func (v *venue) peek(op market.Op) error {
 }
 
 var (
-	errSlow = errors.New("no answer in the time that this question may take")
-	errOld  = errors.New("the answer is older than what the exchange said before")
-	errPast = errors.New("the exchange answered from a cache, with a book older than is accepted")
-	errAge  = errors.New("the age of the answer cannot be known")
+	errSlow   = errors.New("no answer in the time that this question may take")
+	errOld    = errors.New("the answer is older than what the exchange said before")
+	errPurged = errors.New("an operator dropped every copy of this book while the exchange was asked")
+	errPast   = errors.New("the exchange answered from a cache, with a book older than is accepted")
+	errAge    = errors.New("the age of the answer cannot be known")
 )
 
 // retrySlow is what a caller is told to wait after a wait that we ended: the call may end at any moment.

@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+const (
+	// maintenanceAhead is how long before its beginning a window is told of.
+	maintenanceAhead = 24 * time.Hour
+	// announcementHolds is how long an announcement without an end is believed while it cannot be read again: an exchange
+	// that is down for its maintenance does not say that it still is.
+	announcementHolds = time.Hour
+	// maxMaintenanceWait bounds what a caller is told to wait for the end of a maintenance: many end early, and whoever
+	// sleeps until the announced end would be the last to notice.
+	maxMaintenanceWait = 10 * time.Minute
+)
+
+// SetMaintenance puts the configured windows in the place of those that were configured before. An exchange that is not in
+// all has none then. It may be called at any time.
+func (b *Books) SetMaintenance(all map[market.ExchangeID][]market.Maintenance) {
+	for id, v := range b.venues {
+		own := slices.Clone(all[id])
+		for i := range own {
+			own[i].Exchange, own[i].Announced = id, false
+		}
+		v.configured.Store(&own)
+	}
+}
+
+// Maintenance lists the windows of an exchange that are open or begin within 24 hours, by their beginning: what is configured,
+// and what the exchange announces. It does no I/O.
+func (b *Books) Maintenance(exchange market.ExchangeID) []market.Maintenance {
+	v := b.venues[exchange]
+	if v == nil {
+		return nil
+	}
+	return v.maintenance(time.Now())
+}
+
+func (v *venue) maintenance(now time.Time) []market.Maintenance {
+	var out []market.Maintenance
+	if w, ok := v.closure(now); ok {
+		out = append(out, w)
+	}
+	for _, w := range v.planned() {
+		if w.Active(now) || w.From.After(now) && !w.From.After(now.Add(maintenanceAhead)) {
+			out = append(out, w)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b market.Maintenance) int { return a.From.Compare(b.From) })
+	return out
+}
+
+func (v *venue) planned() []market.Maintenance {
+	if all := v.configured.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// closure is the maintenance that the exchange announces as under way. Its end is a forecast: one that the exchange let pass
+// and did not take back is unknown.
+func (v *venue) closure(now time.Time) (market.Maintenance, bool) {
+	a := v.announced.Load()
+	if a == nil || a.State != market.VenueMaintenance {
+		return market.Maintenance{}, false
+	}
+	w := market.Maintenance{Exchange: v.ID, Until: a.Ends, Note: a.Message, Announced: true}
+	switch {
+	case a.Ends.After(now):
+		return w, true
+	case !a.Ends.IsZero() && a.CheckedAt.Before(a.Ends): // over by its forecast, and nothing was heard since
+		return market.Maintenance{}, false
+	}
+	w.Until = time.Time{}
+	return w, now.Sub(a.CheckedAt) < announcementHolds
+}
+
+// ClosedUntil is the end of the maintenance that an exchange is under, as far as it is known: of several the latest. It does
+// no I/O.
+func (b *Books) ClosedUntil(exchange market.ExchangeID) (until time.Time, ok bool) {
+	v := b.venues[exchange]
+	if v == nil {
+		return time.Time{}, false
+	}
+	return v.closedUntil(time.Now())
+}
+
+func (v *venue) closedUntil(now time.Time) (until time.Time, ok bool) {
+	if w, open := v.closure(now); open {
+		until = w.Until
+	}
+	for _, w := range v.planned() {
+		if w.Active(now) && w.Until.After(until) {
+			until = w.Until
+		}
+	}
+	return until, !until.IsZero()
+}
+
+// ease is err with the wait for the end of the exchange's maintenance, where the error is one that a maintenance explains. The
+// circuits go on probing whatever callers are told.
+func (v *venue) ease(err error, now time.Time) error {
+	if err == nil {
+		return nil
+	}
+	until, ok := v.closedUntil(now)
+	if !ok {
+		return err
+	}
+	return lengthen(err, until.Sub(now))
+}
+
+// lengthen is err with a longer wait, at most maxMaintenanceWait unless it was longer already. Errors of calls are shared, so it
+// is another error.
+func lengthen(err error, d time.Duration) error {
+	said, ok := errors.AsType[*market.Error](err)
+	if !ok {
+		return err // the exchange has nothing to do with it
+	}
+	switch said.Kind {
+	case market.KindMaintenance, market.KindCircuitOpen, market.KindUnavailable, market.KindTimeout:
+	default:
+		return err
+	}
+	d = min(d, maxMaintenanceWait)
+	if own, ok := errors.AsType[*Error](err); ok {
+		longer := *own
+		longer.RetryAfter = max(d, own.RetryAfter)
+		return &longer
+	}
+	longer := *said
+	longer.RetryAfter = max(d, said.RetryAfter)
+	return &longer
+}
