@@ -14,10 +14,11 @@ type book struct {
 	hub *Hub
 	key feed.Key
 
-	mu      sync.Mutex
-	dead    bool      // the last topic is gone: another book stands for the key
-	streams []*stream // at most one for each depth, and the ticker
-	deepest int       // the largest depth among them
+	mu       sync.Mutex
+	dead     bool           // the last topic is gone: another book stands for the key
+	withheld feed.Freshness // how the topics are shown while an operator withholds them, zero otherwise
+	streams  []*stream      // at most one for each depth, and the ticker
+	deepest  int            // the largest depth among them
 
 	// Buffers that are used again by every message.
 	bids, asks         []market.Level // of the newest view
@@ -72,6 +73,9 @@ func (b *book) find(t Topic, symbol string) *stream {
 		}
 	}
 	s := newStream(b, t, symbol, b.hub.number.Add(1))
+	if b.isWithheld() {
+		s.fresh = b.withheld
+	}
 	b.streams = append(b.streams, s)
 	b.deepest = max(b.deepest, t.Depth)
 	b.hub.metrics.topics.Inc()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,16 @@ func TestConcurrent_holdsTogether(t *testing.T) {
 			}
 		})
 	}
+	publishers.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			pair := market.Pair{} // the exchange
+			if n%4 > 1 {
+				pair = keys[0].Pair
+			}
+			f.listener.Withhold("okx", pair, n%2 == 0)
+			runtime.Gosched()
+		}
+	})
 	for i := range 8 {
 		clients.Go(func() { comeAndGo(t, f, keys, rand.New(rand.NewPCG(uint64(i), 5))) })
 	}

@@ -4,6 +4,6 @@
 // feed wait, opens no connection, starts no goroutine, and keeps no history.
 //
 // Locks are taken in this order: the feed's own (held during every call of Listener and inside Inspect), a book's, a
-// client's. The hub's own lock guards two maps and is held while no other is taken. The feed is never called with a lock of
-// the hub held.
+// client's. The hub's own lock guards three maps and is held while no other is taken. The feed is never called with a lock of
+// the hub held, but for that which keeps two Withholds apart and comes before all others.
 package hub

@@ -69,10 +69,13 @@ type Hub struct {
 	metrics *metrics
 	number  atomic.Uint64 // of streams, see stream.epoch
 
-	mu      sync.RWMutex // guards what follows; no other lock is taken under it
-	books   map[feed.Key]*book
-	clients map[*Client]struct{}
-	closing error // why, once Shutdown was called
+	withholding sync.Mutex // one Withhold at a time, outside of all other locks
+
+	mu       sync.RWMutex // guards what follows; no other lock is taken under it
+	books    map[feed.Key]*book
+	clients  map[*Client]struct{}
+	withheld map[feed.Key]time.Time // since when; without a pair: the exchange
+	closing  error                  // why, once Shutdown was called
 }
 
 var _ feed.Listener = (*Hub)(nil)
@@ -81,7 +84,7 @@ var _ feed.Listener = (*Hub)(nil)
 func New(cfg Config) *Hub {
 	return &Hub{
 		cfg: cfg.withDefaults(), metrics: newMetrics(cfg.Metrics),
-		books: map[feed.Key]*book{}, clients: map[*Client]struct{}{},
+		books: map[feed.Key]*book{}, clients: map[*Client]struct{}{}, withheld: map[feed.Key]time.Time{},
 	}
 }
 
@@ -129,7 +132,8 @@ func (h *Hub) FreshnessChanged(v feed.View) {
 	h.each(v, func(s *stream, g *sight) { s.freshen(g) })
 }
 
-// each lets every topic of a book know, under the book's lock. A book that nobody is subscribed to costs a look-up.
+// each lets every topic of a book know, under the book's lock. A book that nobody is subscribed to costs a look-up, and so
+// does one that is withheld.
 func (h *Hub) each(v feed.View, tell func(*stream, *sight)) {
 	h.mu.RLock()
 	b := h.books[v.Key()]
@@ -139,6 +143,9 @@ func (h *Hub) each(v feed.View, tell func(*stream, *sight)) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.isWithheld() {
+		return
+	}
 	g := b.seen(v)
 	for _, s := range b.streams {
 		tell(s, g)
@@ -161,7 +168,7 @@ func (h *Hub) admit(u *sub, l market.Listing, v feed.View, after string) {
 	defer b.mu.Unlock()
 	s := b.find(u.topic, l.Symbol)
 	now := time.Now()
-	if v != nil {
+	if v != nil && !b.isWithheld() {
 		s.meet(b.seen(v))
 	}
 	s.add(u)
@@ -195,7 +202,7 @@ func (h *Hub) open(k feed.Key) *book {
 		h.mu.Lock()
 		b := h.books[k]
 		if b == nil {
-			b = &book{hub: h, key: k}
+			b = &book{hub: h, key: k, withheld: h.withheldAs(k)}
 			h.books[k] = b
 		}
 		h.mu.Unlock()

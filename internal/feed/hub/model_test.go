@@ -73,8 +73,14 @@ func set(side map[string]string, levels [][2]string) {
 }
 
 // compare holds the replica against the book.
-func (r *replica) compare(t *testing.T, b *fakeBook) {
+func (r *replica) compare(t *testing.T, b *fakeBook, withheld bool) {
 	t.Helper()
+	if withheld {
+		if r.status != "withheld" {
+			t.Fatalf("depth %d: status %q of a book that is withheld", r.topic.Depth, r.status)
+		}
+		return
+	}
 	if r.status != string(b.fresh.State) {
 		t.Fatalf("depth %d: status %q, the book is %q", r.topic.Depth, r.status, b.fresh.State)
 	}
@@ -164,6 +170,7 @@ func runModel(t *testing.T, seed uint64) (updates, conflated uint64) {
 		all[i].client.Close()
 		all = slices.Delete(all, i, i+1)
 	}
+	withheld := map[market.Pair]bool{} // the zero pair: the exchange
 	for step := range 300 {
 		switch random.IntN(40) {
 		case 0:
@@ -180,6 +187,14 @@ func runModel(t *testing.T, seed uint64) (updates, conflated uint64) {
 			leave(random.IntN(len(all)))
 		case 6, 7:
 			all = append(all, join())
+		case 8:
+			pair := []market.Pair{{}, btc}[random.IntN(2)]
+			f.listener.Withhold(btcKey.Exchange, pair, true)
+			withheld[pair] = true
+		case 9, 10, 11, 12, 13, 14:
+			pair := []market.Pair{{}, btc}[random.IntN(2)]
+			f.listener.Withhold(btcKey.Exchange, pair, false)
+			delete(withheld, pair)
 		}
 		if b.held {
 			b.random(1+random.IntN(20), []int64{5, 40, 400, 1000}[random.IntN(4)])
@@ -190,7 +205,7 @@ func runModel(t *testing.T, seed uint64) (updates, conflated uint64) {
 			if step%r.often == 0 {
 				r.follow(t)
 				r.follow(t) // what one turn left for the next
-				r.compare(t, b)
+				r.compare(t, b, len(withheld) > 0)
 			}
 		}
 	}

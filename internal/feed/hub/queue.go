@@ -69,10 +69,24 @@ func (c *Client) stalled(now time.Time) bool {
 	return !c.waiting.IsZero() && now.Sub(c.waiting) > c.hub.cfg.SlowAfter
 }
 
-// conflate drops what waits of a topic: a fresh snapshot will stand for it. Only its newest status is kept.
+// conflate drops what waits of a topic for want of room.
 func (c *Client) conflate(u *sub) {
-	u.behind = true
 	c.hub.metrics.conflations.Inc()
+	c.supersede(u)
+}
+
+// withdraw drops the versions that wait of a topic which nobody is to get any more.
+func (c *Client) withdraw(u *sub) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !u.behind && slices.ContainsFunc(c.queue, func(f *Frame) bool { return f.stream == u.stream && f.data() }) {
+		c.supersede(u)
+	}
+}
+
+// supersede drops what waits of a topic: a fresh snapshot will stand for it. Only its newest status is kept.
+func (c *Client) supersede(u *sub) {
+	u.behind = true
 	first := true
 	for _, f := range c.queue {
 		switch {
