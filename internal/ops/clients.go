@@ -101,7 +101,7 @@ func overrideText(v *market.Override, now time.Time) string {
 func (d *Desk) afterProbe(o *Order) string {
 	var open, probing []string
 	for _, st := range d.circuits(o) {
-		name := className(st.ID.Class)
+		name := market.ClassText(st.ID.Class)
 		if st.ID.Family != "" {
 			name += " (" + st.ID.Family + ")"
 		}

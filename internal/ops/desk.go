@@ -12,18 +12,18 @@ import (
 
 // DeskConfig is what a Desk is made of. Exchanges, Guard, Overrides, Journal, Copies and Answers are needed.
 type DeskConfig struct {
-	Exchanges []market.ExchangeID // that orders may be about, in their configured order
-	Guard     Guard
-	Overrides *Overrides
-	Journal   *Journal
-	Copies    Copies
-	Answers   Answers
-	Keeper    Keeper                // nil: nothing survives a restart
-	Feed      Feed                  // nil: nothing is streamed
-	Reloader  Reloader              // nil: there is no configuration file to read anew
-	Remind    func(market.Override) // is told two minutes before an isolation ends; must not wait. nil: nobody is
-	Logger    *slog.Logger          // nil discards
-	Registry  prometheus.Registerer // nil registers nothing
+	Exchanges  []market.ExchangeID // that orders may be about, in their configured order
+	Guard      Guard
+	Overrides  *Overrides
+	Journal    *Journal
+	Copies     Copies
+	Answers    Answers
+	Keeper     Keeper                // nil: nothing survives a restart
+	Feed       Feed                  // nil: nothing is streamed
+	Reloader   Reloader              // nil: there is no configuration file to read anew
+	Remind     func(market.Override) // is told two minutes before an isolation ends; must not wait. nil: nobody is
+	Logger     *slog.Logger          // nil discards
+	Registerer prometheus.Registerer // nil registers nothing
 }
 
 // Desk is where operators' orders are carried out, one at a time and in the order in which they are written down. Safe for
@@ -40,8 +40,6 @@ type Desk struct {
 	// What follows belongs to who has the turn.
 	effect    effect
 	reminders map[overrideKey]time.Time // when to remind of an isolation; it leaves the map when that is done
-	saved     time.Time                 // when an override was last handed to the Keeper here
-	reread    bool                      // what other processes said came too close to a change here to be believed: see Adopt
 }
 
 // NewDesk makes a desk. It does no I/O and starts nothing.
@@ -50,7 +48,7 @@ func NewDesk(c DeskConfig) *Desk {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Desk{
-		cfg: c, log: c.Logger, metrics: newDeskMetrics(c.Registry, c.Overrides, c.Exchanges),
+		cfg: c, log: c.Logger, metrics: newDeskMetrics(c.Registerer, c.Overrides, c.Exchanges),
 		turn: make(chan struct{}, 1), reloading: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		effect: newEffect(c.Guard, c.Feed, c.Exchanges), reminders: make(map[overrideKey]time.Time),
 	}
@@ -60,7 +58,7 @@ func NewDesk(c DeskConfig) *Desk {
 // Bounds of the parts of an order. Nothing of it waits for longer, and the order that comes next waits for the first three
 // at most; asking an exchange and reading the configuration hold nobody up.
 const (
-	saveTimeout   = 500 * time.Millisecond // of writing an override down
+	saveTimeout   = 2 * time.Second // of writing down what was put in force or ended: a few milliseconds each
 	purgeTimeout  = time.Second
 	askTimeout    = 5 * time.Second
 	reloadTimeout = 30 * time.Second

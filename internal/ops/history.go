@@ -13,7 +13,7 @@ type history struct {
 	boot string // events of earlier lives say nothing about circuits and gates of this one
 
 	mu    sync.Mutex
-	left  map[market.CircuitID]time.Time  // when a circuit left closed
+	left  map[market.CircuitID]departure  // of the circuits that are not closed
 	gates map[gateKey]gateSpan            // of the gates that shut the whole exchange
 	calm  map[market.ExchangeID]time.Time // when the last trouble or override of an exchange ended
 }
@@ -25,6 +25,12 @@ type gateKey struct {
 
 type gateSpan struct{ since, until time.Time }
 
+// departure is when and why a circuit left closed.
+type departure struct {
+	at  time.Time
+	why string
+}
+
 // note takes an event in. The maps hold one entry per circuit, exchange and whole gate at most.
 func (h *history) note(ev *market.Event) {
 	if ev.Boot != h.boot {
@@ -33,7 +39,7 @@ func (h *history) note(ev *market.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.left == nil {
-		h.left = make(map[market.CircuitID]time.Time)
+		h.left = make(map[market.CircuitID]departure)
 		h.gates = make(map[gateKey]gateSpan)
 		h.calm = make(map[market.ExchangeID]time.Time)
 	}
@@ -43,7 +49,7 @@ func (h *history) note(ev *market.Event) {
 			delete(h.left, ev.Circuit)
 			h.calm[ev.Circuit.Exchange] = ev.At
 		} else if _, known := h.left[ev.Circuit]; !known {
-			h.left[ev.Circuit] = ev.At
+			h.left[ev.Circuit] = departure{ev.At, market.CauseText(ev.Cause, ev.Window, ev.Kind)}
 		}
 	case market.EventGate:
 		if !whole(ev.Gate.Scope.Kind) {
@@ -69,14 +75,14 @@ func (h *history) note(ev *market.Event) {
 	}
 }
 
-// open is since when a circuit is not closed; fallback if its events were not heard.
-func (h *history) open(st *market.CircuitStatus) time.Time {
+// departed is when and why a circuit left closed; what the circuit itself says, if its events were not heard.
+func (h *history) departed(st *market.CircuitStatus) departure {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if at, known := h.left[st.ID]; known {
-		return at
+	if d, known := h.left[st.ID]; known {
+		return d
 	}
-	return st.Since
+	return departure{st.Since, market.CauseText(st.Cause, st.Window, st.LastKind)}
 }
 
 // banned is since when a gate is closed, zero if that is not known.

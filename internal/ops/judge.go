@@ -29,29 +29,28 @@ type view struct {
 // judge finds the worst that is true, by the order of the states, and puts it into words.
 func (v *view) judge(h *history) {
 	v.state, v.level = StateClosed, LevelOK
+	ban, isolation, worst, withholding, window := v.ban(), v.isolation(), v.trouble(h), v.withholding(), v.window()
 	switch {
-	case v.ban() != nil:
-		g := v.ban()
-		v.state, v.level, v.since = StateBanned, LevelDegraded, h.banned(g)
-	case v.isolation() != nil:
-		v.state, v.level, v.since = StateIsolated, LevelNotice, v.isolation().Since
-	case v.pick(market.CircuitOpen, h):
-		v.state, v.level = StateOpen, v.circuitLevel()
-	case v.pick(market.CircuitHalfOpen, h):
-		v.state, v.level = StateHalfOpen, v.circuitLevel()
-	case v.withholding() != nil:
-		v.state, v.level, v.since = StateWithheld, LevelNotice, v.withholding().Since
-	case v.window() != nil:
-		v.state, v.level, v.since = StateMaintenance, LevelNotice, v.window().From
+	case ban != nil:
+		v.state, v.level, v.since = StateBanned, LevelDegraded, h.banned(ban)
+	case isolation != nil:
+		// It is wanted; trouble that is not isolated counts as without it.
+		v.state, v.level, v.since = StateIsolated, worse(LevelNotice, v.felt()), isolation.Since
+	case worst != nil:
+		v.state, v.level, v.since = StateOpen, worse(LevelNotice, v.felt()), h.departed(worst).at
+		if worst.State == market.CircuitHalfOpen {
+			v.state = StateHalfOpen
+		}
+	case withholding != nil:
+		v.state, v.level, v.since = StateWithheld, LevelNotice, withholding.Since
+	case window != nil:
+		v.state, v.level, v.since = StateMaintenance, LevelNotice, window.From
 	case len(v.gates) > 0:
 		v.state, v.level = StateLimited, LevelNotice
 	default:
 		v.since = h.quiet(v.id, v.now)
 	}
-	// An isolation is wanted, but what else is wrong beside it counts as without it.
-	if v.state == StateIsolated && !v.dead() && v.troubled(market.CircuitOpen, market.CircuitHalfOpen) && v.circuitLevel() == LevelDegraded {
-		v.level = LevelDegraded
-	}
+	v.worst = worst
 	v.why, v.clients = v.whyText(h), v.clientsText()
 }
 
@@ -96,46 +95,37 @@ func (v *view) window() *market.Maintenance {
 	return nil
 }
 
-// pick takes the circuit in a state that matters most, false if there is none: what clients feel first, by the order of the
-// classes, and of those the one that has been so for longest.
-func (v *view) pick(state market.CircuitState, h *history) bool {
-	for _, class := range []market.Class{market.ClassMarketData, market.ClassAccount, market.ClassStream, market.ClassReference} {
-		for i := range v.circuits {
-			st := &v.circuits[i]
-			if st.State != state || st.ID.Class != class {
-				continue
+// trouble is the circuit that matters most of those that are not closed, nil if all are: an open one before one that is being
+// probed, then what clients feel first, by the order of the classes, then the one that has been so for longest.
+func (v *view) trouble(h *history) *market.CircuitStatus {
+	for _, state := range []market.CircuitState{market.CircuitOpen, market.CircuitHalfOpen} {
+		for _, class := range []market.Class{market.ClassMarketData, market.ClassAccount, market.ClassStream, market.ClassReference} {
+			var first *market.CircuitStatus
+			for i := range v.circuits {
+				st := &v.circuits[i]
+				if st.State == state && st.ID.Class == class && (first == nil || h.departed(st).at.Before(h.departed(first).at)) {
+					first = st
+				}
 			}
-			if since := h.open(st); v.worst == nil || since.Before(v.since) {
-				v.worst, v.since = st, since
+			if first != nil {
+				return first
 			}
-		}
-		if v.worst != nil {
-			return true
 		}
 	}
-	return false
+	return nil
 }
 
-// circuitLevel tells trouble that clients feel (no live books, no balances) from trouble that they do not.
-func (v *view) circuitLevel() Level {
+// felt is degraded if there is trouble that clients feel and nobody wanted: no answers about books, or none about balances.
+// Without streams and reference data they still get live answers.
+func (v *view) felt() Level {
 	for i := range v.circuits {
 		st := &v.circuits[i]
-		if st.State != market.CircuitClosed && (st.ID.Class == market.ClassMarketData || st.ID.Class == market.ClassAccount) {
+		_, isolated := v.class(st.ID.Class)
+		if st.State != market.CircuitClosed && !isolated && (st.ID.Class == market.ClassMarketData || st.ID.Class == market.ClassAccount) {
 			return LevelDegraded
 		}
 	}
-	return LevelNotice
-}
-
-func (v *view) troubled(states ...market.CircuitState) bool {
-	for i := range v.circuits {
-		for _, s := range states {
-			if v.circuits[i].State == s {
-				return true
-			}
-		}
-	}
-	return false
+	return LevelOK
 }
 
 // class is the worst state of the circuits of a class, and whether it is isolated.
@@ -158,8 +148,16 @@ func (v *view) class(class market.Class) (worst market.CircuitState, isolated bo
 	return worst, isolated
 }
 
-// dead tells whether no request for a book is answered by the exchange now.
+// dead tells whether the exchange answers no request for a book now.
 func (v *view) dead() bool {
 	worst, isolated := v.class(market.ClassMarketData)
 	return v.ban() != nil || isolated || worst != market.CircuitClosed
+}
+
+// streaming is how many books are live by stream.
+func (v *view) streaming() int {
+	if v.streams == nil {
+		return 0
+	}
+	return v.streams.Live
 }

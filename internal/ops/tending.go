@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -58,12 +57,9 @@ func (d *Desk) tend(ctx context.Context) (wait time.Duration, busy bool) {
 	}
 	defer give(d.turn)
 	now := time.Now().Round(0)
-	if d.reread && time.Since(d.saved) >= settle {
-		d.read(ctx, now)
-	}
 	d.expire(now)
 	d.remind(now)
-	wait, busy = lookAgain, d.reread
+	wait, busy = lookAgain, false
 	for _, v := range d.cfg.Overrides.held() {
 		wait, busy = min(wait, v.Until.Sub(now)), true
 	}
@@ -129,7 +125,7 @@ func (d *Desk) remind(now time.Time) {
 }
 
 // Restore takes over what an earlier life left behind: the journal, and what is still in force. It is called once, before
-// the first request. What ended meanwhile is told. The error says that something may be missing; the desk works all the
+// the first request. What ended meanwhile is told now. The error says that something may be missing; the desk works all the
 // same.
 func (d *Desk) Restore(ctx context.Context) error {
 	if d.cfg.Keeper == nil {
@@ -142,10 +138,13 @@ func (d *Desk) Restore(ctx context.Context) error {
 	kept, err := d.cfg.Keeper.Load(ctx)
 	d.cfg.Journal.seed(kept)
 	now := time.Now().Round(0)
-	if failed := d.change(d.ours(kept.Overrides, now), now); failed != nil {
+	list := d.ours(kept.Overrides)
+	over := slices.DeleteFunc(slices.Clone(list), func(v market.Override) bool { return now.Before(v.Until) })
+	list = slices.DeleteFunc(list, func(v market.Override) bool { return !now.Before(v.Until) })
+	if failed := d.change(list, now); failed != nil {
 		return fmt.Errorf("restore overrides: %w", failed)
 	}
-	for _, v := range endedUnseen(kept, now) {
+	for _, v := range over {
 		d.ended(v)
 	}
 	if err != nil {
@@ -154,11 +153,11 @@ func (d *Desk) Restore(ctx context.Context) error {
 	return nil
 }
 
-// ours are those of a list that are in force and about an exchange of this gateway.
-func (d *Desk) ours(list []market.Override, now time.Time) []market.Override {
+// ours are those of a list that are about an exchange of this gateway.
+func (d *Desk) ours(list []market.Override) []market.Override {
 	var out []market.Override
 	for _, v := range list {
-		if now.Before(v.Until) && slices.Contains(d.cfg.Exchanges, v.Exchange) && len(out) < maxOverrides {
+		if slices.Contains(d.cfg.Exchanges, v.Exchange) && len(out) < maxOverrides {
 			v.Since, v.Until = v.Since.Round(0), v.Until.Round(0)
 			out = append(out, v)
 		}
@@ -166,80 +165,18 @@ func (d *Desk) ours(list []market.Override, now time.Time) []market.Override {
 	return out
 }
 
-// endedUnseen are the overrides that the history knows the beginning of and not the end, and that ended after the last that
-// was written down: nobody was there to tell.
-func endedUnseen(kept Kept, now time.Time) []market.Override {
-	open := make(map[overrideKey]market.Override)
-	var last time.Time
-	for i := range kept.Events {
-		ev := &kept.Events[i]
-		last = later(last, ev.At)
-		switch {
-		case ev.Type == market.EventOverride:
-			delete(open, keyOf(&ev.Override))
-		case ev.Type != market.EventAction:
-		case ev.Action.Verb == market.VerbRelease:
-			o := Order{Exchange: ev.Exchange, Class: ev.Action.Class, Pair: ev.Action.Pair}
-			maps.DeleteFunc(open, func(_ overrideKey, v market.Override) bool { return v.Exchange == o.Exchange && o.ends(&v) })
-		case ev.Action.Verb == market.VerbIsolate || ev.Action.Verb == market.VerbWithhold:
-			o := Order{
-				Verb: ev.Action.Verb, Exchange: ev.Exchange, Class: ev.Action.Class, Pair: ev.Action.Pair,
-				Actor: ev.Action.Actor, Reason: ev.Action.Reason, Until: ev.Until,
-			}
-			v := o.override(ev.At)
-			if earlier, replaced := open[keyOf(&v)]; replaced {
-				v.Since = earlier.Since
-			}
-			open[keyOf(&v)] = v
-		}
+// Adopt takes over what another process put in force or ended, as the Keeper tells it. It is no order: who gave that wrote
+// it down. The Keeper is asked in turn, when nothing is being changed here, so no change of this process is missing in what
+// it says. Adopt waits for its turn, a few seconds at most.
+func (d *Desk) Adopt() {
+	if d.cfg.Keeper == nil {
+		return
 	}
-	var out []market.Override
-	for _, v := range open {
-		if !v.Until.After(now) && v.Until.After(last) {
-			out = append(out, v)
-		}
-	}
-	slices.SortFunc(out, func(a, b market.Override) int { return a.Until.Compare(b.Until) })
-	return out
-}
-
-// settle is how long after a change made here the word of other processes is doubted.
-const settle = 2 * time.Second
-
-// Adopt takes over the full list of what is in force, as another process changed it. It is no order: whoever changed it
-// wrote that down. A list that was put together while this process changed something itself may miss that change; it is
-// then left alone, and the Keeper is read again a little later.
-func (d *Desk) Adopt(all []market.Override) {
-	d.turn <- struct{}{} // whoever has it gives it back within the bounds above
+	d.turn <- struct{}{} // whoever has it gives it back within the bounds of an order
 	defer give(d.turn)
-	if time.Since(d.saved) < settle {
-		d.reread = true
-		signal(d.changed)
-		return
-	}
-	d.adopt(all, time.Now().Round(0))
-}
-
-// read asks the Keeper what is in force. It has the turn: nothing is changed here meanwhile.
-func (d *Desk) read(ctx context.Context, now time.Time) {
-	d.reread = false
-	kept, err := d.cfg.Keeper.Load(ctx)
-	if err != nil {
-		d.log.LogAttrs(ctx, slog.LevelWarn, "overrides were not read", slog.Any("err", err))
-		d.reread, d.saved = ctx.Err() == nil, now // once more, when it has settled
-		return
-	}
-	d.adopt(kept.Overrides, now)
-}
-
-// adopt brings the word of others about. What is over stays until expire has told of it.
-func (d *Desk) adopt(all []market.Override, now time.Time) {
-	list := d.ours(all, now)
-	for _, v := range d.cfg.Overrides.held() {
-		if !now.Before(v.Until) {
-			list = append(without(list, v), v)
-		}
-	}
+	now := time.Now().Round(0)
+	d.expire(now) // what is over is told here, too, before it is forgotten
+	list := slices.DeleteFunc(d.ours(d.cfg.Keeper.InForce()), func(v market.Override) bool { return !now.Before(v.Until) })
 	if err := d.change(list, now); err != nil {
 		d.log.LogAttrs(context.Background(), slog.LevelError, "override of another process was not applied", slog.Any("err", err))
 	}

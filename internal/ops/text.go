@@ -33,13 +33,16 @@ func two(major int, majorUnit string, minor int, minorUnit string) string {
 	return fmt.Sprintf("%d %s %d %s", major, majorUnit, minor, minorUnit)
 }
 
-// clockTime is an instant as people say it, in UTC; with its day if that is another one than now's.
+// clockTime is an instant as people say it, in UTC: with its seconds where they matter, with its day if that is not now's.
 func clockTime(t, now time.Time) string {
 	t, now = t.UTC(), now.UTC()
-	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
-		return t.Format("15:04 UTC")
+	switch {
+	case t.YearDay() != now.YearDay() || t.Year() != now.Year():
+		return t.Format("2 Jan 15:04 UTC")
+	case t.Sub(now).Abs() < 10*time.Minute:
+		return t.Format("15:04:05 UTC")
 	}
-	return t.Format("2 Jan 15:04 UTC")
+	return t.Format("15:04 UTC")
 }
 
 // sentence begins with a capital letter and ends with a full stop.
@@ -55,27 +58,12 @@ func sentence(s string) string {
 	return s
 }
 
-// className is a class as people say it.
-func className(c market.Class) string {
-	switch c {
-	case market.ClassMarketData:
-		return "market data"
-	case market.ClassReference:
-		return "reference data"
-	case market.ClassAccount:
-		return "account"
-	case market.ClassStream:
-		return "stream"
-	}
-	return string(c)
-}
-
 // target is what an isolation is about, as people say it.
 func target(id market.ExchangeID, class market.Class) string {
 	if class == "" {
 		return string(id)
 	}
-	return string(id) + " " + className(class)
+	return string(id) + " " + market.ClassText(class)
 }
 
 // joined joins words as people do: "a, b and c".

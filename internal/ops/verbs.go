@@ -81,7 +81,7 @@ func (d *Desk) put(ctx context.Context, o *Order, out *Outcome, now time.Time) e
 	if err := d.change(with(list, v), now); err != nil {
 		return err
 	}
-	d.save(ctx, v, out)
+	d.save(ctx, out, v)
 	out.Clients = d.effectOf(&v, now) + d.unrecorded(out)
 	return nil
 }
@@ -104,10 +104,11 @@ func (d *Desk) release(ctx context.Context, o *Order, out *Outcome, now time.Tim
 			return err
 		}
 	}
-	for _, v := range ended {
-		v.Until, v.Actor, v.Reason = now, o.Actor, o.Reason
-		d.save(ctx, v, out)
+	over := slices.Clone(ended)
+	for i := range over {
+		over[i].Until, over[i].Actor, over[i].Reason = now, o.Actor, o.Reason
 	}
+	d.save(ctx, out, over...)
 	out.Clients = d.afterRelease(o, ended, now) + d.unrecorded(out)
 	return nil
 }
@@ -137,19 +138,26 @@ func (d *Desk) change(list []market.Override, now time.Time) error {
 	return nil
 }
 
-// save hands an override to the Keeper. Recorded then names where both the audit and the override are.
-func (d *Desk) save(ctx context.Context, v market.Override, out *Outcome) {
+// save hands overrides to the Keeper. Recorded then names where both the audit and all of them are.
+func (d *Desk) save(ctx context.Context, out *Outcome, all ...market.Override) {
 	if d.cfg.Keeper == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	where, err := d.cfg.Keeper.Save(ctx, v)
-	d.saved = time.Now()
-	out.Recorded = slices.DeleteFunc(out.Recorded, func(place string) bool { return !slices.Contains(where, place) })
-	if err != nil || len(where) == 0 {
-		d.log.LogAttrs(ctx, slog.LevelWarn, "override was not written down everywhere", slog.String("event", out.Event),
-			slog.String("exchange", string(v.Exchange)), slog.String("kind", string(v.Kind)), slog.Any("recorded", where), slog.Any("err", err))
+	failed := 0
+	var last error
+	for _, v := range all {
+		where, err := d.cfg.Keeper.Save(ctx, v)
+		out.Recorded = slices.DeleteFunc(out.Recorded, func(place string) bool { return !slices.Contains(where, place) })
+		if err != nil || len(where) == 0 {
+			failed++
+			last = err
+		}
+	}
+	if failed > 0 {
+		d.log.LogAttrs(ctx, slog.LevelWarn, "overrides were not written down everywhere", slog.String("event", out.Event),
+			slog.String("exchange", string(out.Exchange)), slog.Int("overrides", failed), slog.Any("err", last))
 	}
 }
 

@@ -13,16 +13,15 @@ import (
 func (v *view) whyText(h *history) string {
 	switch v.state {
 	case StateBanned:
-		g := v.ban()
-		return fmt.Sprintf("%s until %s: no request is sent before", banText(g), clockTime(g.Until, v.now)) + v.lasting()
+		return v.banText() + v.duringMaintenance()
 	case StateIsolated:
 		return v.isolatedText(h)
 	case StateOpen, StateHalfOpen:
-		return v.troubleText(v.worst, h) + v.alsoText(h)
+		return v.troubleText(v.worst, h) + v.alsoText(h) + v.duringMaintenance()
 	case StateWithheld:
 		return v.withheldText()
 	case StateMaintenance:
-		return maintenanceText(v)
+		return v.maintenanceText()
 	case StateLimited:
 		return v.limitedText()
 	case StateClosed:
@@ -30,44 +29,58 @@ func (v *view) whyText(h *history) string {
 	return ""
 }
 
-// lasting is ", for 2 min 14 s so far" where that is known.
-func (v *view) lasting() string {
-	if v.since.IsZero() {
-		return ""
-	}
-	return ", for " + span(v.now.Sub(v.since)) + " so far"
-}
-
-func banText(g *market.GateStatus) string {
+// banText is a gate that shuts the whole exchange.
+func (v *view) banText() string {
+	g, reason, lasting := v.ban(), "", ""
 	switch g.Kind {
 	case market.KindRestricted:
-		return "it does not serve our place on earth, and is not asked again"
+		reason = "it does not serve our place on earth"
 	case market.KindRateLimited:
-		return "it refuses our address for asking too often"
+		reason = "it refuses our address for asking too often"
 	default:
-		return fmt.Sprintf("it shut our address out (%s)", g.Kind)
+		reason = "it refuses our address"
 	}
+	if !v.since.IsZero() {
+		lasting = ", for " + span(v.now.Sub(v.since)) + " so far"
+	}
+	return fmt.Sprintf("shut until %s%s: %s (%s), and nothing is sent before", clockTime(g.Until, v.now), lasting, reason, g.Kind)
+}
+
+// duringMaintenance explains trouble by a maintenance window that is under way.
+func (v *view) duringMaintenance() string {
+	if v.window() == nil {
+		return ""
+	}
+	return "; " + v.maintenanceText()
 }
 
 // troubleText is one circuit: "market data open for 2 min 14 s after 5 failures in a row (timeout)".
 func (v *view) troubleText(st *market.CircuitStatus, h *history) string {
-	name := className(st.ID.Class)
+	left := h.departed(st)
+	length := span(v.now.Sub(left.at))
+	if st.State == market.CircuitHalfOpen {
+		return fmt.Sprintf("%s is being probed, after %s of trouble", circuitName(st), length)
+	}
+	text := fmt.Sprintf("%s open for %s", circuitName(st), length)
+	if left.why != "" {
+		text += " after " + left.why
+	}
+	// Why it opened at first is told above; that it was tried again since is news.
+	if again := market.CauseText(st.Cause, st.Window, st.LastKind); st.Cause == market.CauseProbeFailed && again != left.why {
+		text += "; " + again
+	}
+	if st.ProbeDue {
+		text += "; the next call will probe it"
+	}
+	return text
+}
+
+func circuitName(st *market.CircuitStatus) string {
+	name := market.ClassText(st.ID.Class)
 	if st.ID.Family != "" {
 		name += " (" + st.ID.Family + ")"
 	}
-	length := span(v.now.Sub(h.open(st)))
-	cause := causeText(st)
-	if st.State == market.CircuitHalfOpen {
-		return fmt.Sprintf("%s is being probed, after %s of trouble", name, length)
-	}
-	text := fmt.Sprintf("%s open for %s", name, length)
-	if cause != "" {
-		text += " after " + cause
-	}
-	if st.ProbeDue {
-		text += "; the next call will probe"
-	}
-	return text
+	return name
 }
 
 // alsoText names the other circuits that are in trouble.
@@ -75,11 +88,11 @@ func (v *view) alsoText(h *history) string {
 	var also []string
 	for i := range v.circuits {
 		if st := &v.circuits[i]; st != v.worst && st.State != market.CircuitClosed {
-			name := className(st.ID.Class)
-			if st.ID.Family != "" {
-				name += " (" + st.ID.Family + ")"
+			state := "open"
+			if st.State == market.CircuitHalfOpen {
+				state = "being probed"
 			}
-			also = append(also, fmt.Sprintf("%s %s for %s", name, stateText(st.State), span(v.now.Sub(h.open(st)))))
+			also = append(also, fmt.Sprintf("%s %s for %s", circuitName(st), state, span(v.now.Sub(h.departed(st).at))))
 		}
 	}
 	if len(also) == 0 {
@@ -88,62 +101,12 @@ func (v *view) alsoText(h *history) string {
 	return "; also " + joined(also)
 }
 
-func stateText(s market.CircuitState) string {
-	switch s {
-	case market.CircuitOpen:
-		return "open"
-	case market.CircuitHalfOpen:
-		return "being probed"
-	case market.CircuitClosed:
-		return "closed"
-	}
-	return string(s)
-}
-
-// causeText is why a circuit changed last, with the counts that made it; "" if it never did.
-func causeText(st *market.CircuitStatus) string {
-	w, kind := st.Window, ""
-	if st.LastKind != market.KindNone {
-		kind = " (" + st.LastKind.String() + ")"
-	}
-	switch st.Cause {
-	case market.CauseConsecutive:
-		if st.State == market.CircuitOpen {
-			return fmt.Sprintf("%d failures in a row%s", w.Consecutive, kind)
-		}
-		return "failures in a row" + kind
-	case market.CauseRate:
-		return fmt.Sprintf("%d failures of %d calls%s", w.Failures, w.Settled, kind)
-	case market.CauseSlow:
-		return fmt.Sprintf("%d slow answers of %d calls", w.Slow, w.Settled)
-	case market.CauseProbeStarted:
-		return "a probe was sent"
-	case market.CauseProbeFailed:
-		return fmt.Sprintf("%s failed%s", probes(st.Trips-1), kind)
-	case market.CauseProbeLost:
-		return "a probe that never ended"
-	case market.CauseProbeSucceeded:
-		return "a probe that was answered"
-	case market.CauseNone:
-	}
-	return ""
-}
-
-// probes is how many probes failed: a circuit opens once by itself and again with each.
-func probes(n int) string {
-	if n <= 1 {
-		return "a probe"
-	}
-	return fmt.Sprintf("%d probes in a row", n)
-}
-
 func (v *view) isolatedText(h *history) string {
 	o := v.isolation()
 	text := fmt.Sprintf("%s isolated until %s by %s: %s", isolatedWhat(o), clockTime(o.Until, v.now), o.Actor, o.Reason)
-	if v.pick(market.CircuitOpen, h) || v.pick(market.CircuitHalfOpen, h) {
-		text += fmt.Sprintf("; beside that, %s", v.troubleText(v.worst, h))
+	if v.worst != nil {
+		text += "; beside that, " + v.troubleText(v.worst, h)
 	}
-	v.worst, v.since = nil, o.Since
 	return text
 }
 
@@ -151,7 +114,7 @@ func isolatedWhat(o *market.Override) string {
 	if o.Class == "" {
 		return "all of it is"
 	}
-	return className(o.Class) + " is"
+	return market.ClassText(o.Class) + " is"
 }
 
 func (v *view) withheldText() string {
@@ -176,7 +139,7 @@ func (v *view) withheldText() string {
 	return fmt.Sprintf("%s withheld until %s by %s: %s", what, clockTime(o.Until, v.now), o.Actor, o.Reason)
 }
 
-func maintenanceText(v *view) string {
+func (v *view) maintenanceText() string {
 	m := v.window()
 	text := "maintenance that it announced is under way"
 	if !m.Announced {
@@ -243,9 +206,11 @@ func (v *view) clientsText() string {
 
 // staleBooks is what becomes of books while the exchange is not asked for them.
 func (v *view) staleBooks() string {
-	_, cut := v.class(market.ClassStream)
-	if live := v.streams; live != nil && live.Live > 0 && !cut {
-		return fmt.Sprintf("%s stay live; other books are served stale", counted(live.Live, "streamed book", "streamed books")) + v.oldestText()
+	switch live := v.streaming(); {
+	case live == 1:
+		return "1 streamed book stays live; other books are served stale" + v.oldestText()
+	case live > 1:
+		return fmt.Sprintf("%d streamed books stay live; other books are served stale", live) + v.oldestText()
 	}
 	return "books are served stale" + v.oldestText()
 }
@@ -255,74 +220,4 @@ func (v *view) oldestText() string {
 		return ""
 	}
 	return ", the oldest " + span(v.oldest) + " old"
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// headline is the worst of all exchanges, in words.
-func headline(views []view) (Level, string) {
-	level, dead, troubled := LevelOK, 0, 0
-	var worst *view
-	for i := range views {
-		v := &views[i]
-		if v.dead() {
-			dead++
-		}
-		if v.level != LevelOK {
-			troubled++
-		}
-		if worst == nil || rank(v) > rank(worst) {
-			worst = v
-		}
-		if severity(v.level) > severity(level) {
-			level = v.level
-		}
-	}
-	switch {
-	case worst == nil:
-		return LevelOK, "No exchange is enabled."
-	case troubled == 0:
-		return LevelOK, fmt.Sprintf("All is well: %s.", counted(len(views), "exchange answers", "exchanges answer"))
-	}
-	if dead == len(views) {
-		level = LevelDown
-	}
-	text := string(worst.id) + ": " + worst.why + "; " + worst.clients + "."
-	switch {
-	case level == LevelDown && len(views) > 1:
-		text = "No exchange answers. " + text
-	case troubled > 1:
-		text = fmt.Sprintf("%d of %d exchanges are not as usual. ", troubled, len(views)) + text
-	}
-	return level, text
-}
-
-func severity(l Level) int {
-	switch l {
-	case LevelOK:
-		return 0
-	case LevelNotice:
-		return 1
-	case LevelDegraded:
-		return 2
-	case LevelDown:
-		return 3
-	}
-	return 0
-}
-
-// rank orders exchanges by how bad they are: by level, then by state.
-func rank(v *view) int {
-	states := []State{StateClosed, StateLimited, StateMaintenance, StateWithheld, StateHalfOpen, StateOpen, StateIsolated, StateBanned}
-	for i, s := range states {
-		if s == v.state {
-			return severity(v.level)*len(states) + i
-		}
-	}
-	return 0
 }
