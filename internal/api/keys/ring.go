@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -16,17 +17,21 @@ const pollEvery = 2 * time.Second
 
 // Ring checks presented keys against a file's. It is safe for concurrent use; a check does no I/O.
 type Ring struct {
-	path string
-	log  *slog.Logger
-	keys atomic.Pointer[map[string]*Key]
-	bad  atomic.Bool // the file could not be read when it was last tried
-	seen os.FileInfo // used by Open and Run only
+	path   string
+	log    *slog.Logger
+	keys   atomic.Pointer[map[string]*Key]
+	bad    atomic.Bool // the file could not be read when it was last tried
+	loaded atomic.Bool // the keys are those of the file, as it was once at least
+
+	reading sync.Mutex  // one reading at a time, or the older of two could be the last
+	seen    os.FileInfo // used by Open and Run only
 }
 
 // NewRing is a ring of fixed keys without a file.
 func NewRing(all ...Key) *Ring {
 	r := &Ring{}
 	r.set(all)
+	r.loaded.Store(true)
 	return r
 }
 
@@ -40,21 +45,25 @@ func Open(path string, log *slog.Logger) (*Ring, error) {
 	r := &Ring{path: path, log: log}
 	r.set(nil)
 	r.seen = stat(path)
-	return r, r.read()
+	return r, r.load()
 }
 
-// read takes the keys of the file, and leaves those that there are if it cannot be read.
-func (r *Ring) read() error {
+// load takes the keys of the file, and leaves those that there are if it cannot be read.
+func (r *Ring) load() error {
 	if r.path == "" {
 		r.bad.Store(true)
+		r.loaded.Store(true) // there is no file that could hold any
 		return errNoPlace
 	}
+	r.reading.Lock()
+	defer r.reading.Unlock()
 	all, err := Load(r.path)
 	r.bad.Store(err != nil)
 	if err != nil {
 		return err
 	}
 	r.set(all)
+	r.loaded.Store(true)
 	return nil
 }
 
@@ -76,6 +85,26 @@ func (r *Ring) set(all []Key) {
 
 // Len is the number of keys.
 func (r *Ring) Len() int { return len(*r.keys.Load()) }
+
+// Any tells whether some key has a scope that is not about an account. It is true also while nobody can know: a file that
+// could not be read yet may hold one, and what is open to all only without such a key must stay shut.
+func (r *Ring) Any(scope string) bool {
+	if !r.loaded.Load() {
+		return true
+	}
+	for _, k := range *r.keys.Load() {
+		if k.Scopes.Has(scope) {
+			return true
+		}
+	}
+	return false
+}
+
+// Find is the key with an id, for what was given to its holder earlier. It proves nothing about who asks.
+func (r *Ring) Find(id string) (*Key, bool) {
+	k, ok := (*r.keys.Load())[id]
+	return k, ok
+}
 
 // Check finds the key that text is. The time it takes tells nothing about which part of it was wrong.
 func (r *Ring) Check(text string) (*Key, bool) {
@@ -121,7 +150,7 @@ func (r *Ring) poll() {
 		return
 	}
 	r.seen = now
-	switch err := r.read(); {
+	switch err := r.load(); {
 	case err == nil:
 		r.log.Info("keys file read", slog.Int("keys", r.Len()))
 	case !same:

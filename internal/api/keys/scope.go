@@ -81,8 +81,10 @@ func (s Scopes) IsZero() bool { return len(s.all) == 0 }
 // Strings are the scopes in their text form, sorted.
 func (s Scopes) Strings() []string { return slices.Clone(s.all) }
 
-// Has tells whether a scope that is not about an account is allowed.
-func (s Scopes) Has(scope string) bool { return slices.Contains(s.all, scope) }
+// Has tells whether a scope that is not about an account is allowed. Who may act may look: ops:write includes ops:read.
+func (s Scopes) Has(scope string) bool {
+	return slices.Contains(s.all, scope) || scope == OpsRead && slices.Contains(s.all, OpsWrite)
+}
 
 // Account tells whether the balances of one account may be read.
 func (s Scopes) Account(exchange market.ExchangeID, name string) bool {
