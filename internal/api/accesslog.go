@@ -10,6 +10,7 @@ import (
 
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
+	"exchange-gateway/internal/ops"
 )
 
 const (
@@ -28,12 +29,17 @@ type note struct {
 	age      time.Duration
 	source   gateway.Source
 	err      error
+	verb     market.Verb // of an action
+	actor    string      // who ordered it
 }
 
 func (n *note) fail(p *problem, err error) {
 	n.code = p.Code
-	if _, ours := err.(*requestError); !ours { // made here and never wrapped
-		n.err = err // a refusal of ours repeats what the caller wrote, which is not for the log; its code says it all
+	// A refusal of ours repeats what the caller wrote, which is not for the log; its code says it all. It is never wrapped.
+	switch err.(type) {
+	case *requestError, *ops.RefusedError:
+	default:
+		n.err = err
 	}
 	if n.kind == market.KindNone {
 		n.kind = p.kind
@@ -79,6 +85,10 @@ func newAccessLog(log *slog.Logger) *accessLog {
 
 // write logs a request that has ended.
 func (l *accessLog) write(c *call, r *http.Request, now time.Time) {
+	if c.note.actor != "" { // what somebody who may act ordered, well or not
+		l.line(l.level(c, now), c, r, now, slog.String("verb", string(c.note.verb)), slog.String("actor", c.note.actor))
+		return
+	}
 	if c.status < http.StatusBadRequest && !c.note.stale {
 		if n := l.good.Add(1); n%sampleEvery == 1 {
 			l.line(slog.LevelInfo, c, r, now, slog.Int("sampled", sampleEvery))
@@ -144,7 +154,7 @@ func (l *accessLog) forget(now time.Time) {
 	}
 }
 
-func (l *accessLog) line(level slog.Level, c *call, r *http.Request, now time.Time, extra slog.Attr) {
+func (l *accessLog) line(level slog.Level, c *call, r *http.Request, now time.Time, extra ...slog.Attr) {
 	ctx := context.WithoutCancel(r.Context())
 	if !l.log.Enabled(ctx, level) {
 		return
@@ -157,8 +167,8 @@ func (l *accessLog) line(level slog.Level, c *call, r *http.Request, now time.Ti
 		slog.Int("status", c.status),
 		slog.Duration("elapsed", now.Sub(c.start)),
 		slog.Int("bytes", c.size),
-		extra,
 	)
+	attrs = append(attrs, extra...)
 	n := &c.note
 	if n.exchange != "" {
 		attrs = append(attrs, slog.String("exchange", string(n.exchange)))

@@ -12,10 +12,11 @@ import (
 type access uint8
 
 const (
-	accessFree    access = iota // anybody: it tells nothing about anybody
-	accessMarket                // market:read, unless market data is free on this listener
-	accessAccount               // a key; which account it may read is checked when the account is known
-	accessOps                   // ops:read, unless the listener is free
+	accessFree     access = iota // anybody: it tells nothing about anybody
+	accessMarket                 // market:read, unless market data is free on this listener
+	accessCircuits               // ops:read, unless market data is free on this listener
+	accessAccount                // a key; which account it may read is checked when the account is known
+	accessOps                    // ops:read by a key or a session, unless the listener is free
 )
 
 // The refusals of a key say the same whichever part of it was wrong.
@@ -34,12 +35,16 @@ func (s *Server) authorize(c *call, r *http.Request, need access) error {
 			return s.unauthenticated()
 		}
 		c.key = k
+	} else if need == accessOps {
+		c.key, _ = s.cookie(r)
 	}
 	switch need {
 	case accessFree:
 		return nil
 	case accessMarket:
 		return s.needs(c, s.cfg.MarketNeedsKey, keys.MarketRead)
+	case accessCircuits:
+		return s.needs(c, s.cfg.MarketNeedsKey, keys.OpsRead)
 	case accessOps:
 		return s.needs(c, s.cfg.OpsNeedsKey, keys.OpsRead)
 	case accessAccount:

@@ -13,19 +13,23 @@ type Code string
 
 // The codes that the HTTP layer itself decides. The others come from a market.Kind or a gateway.Code.
 const (
-	CodeInvalidParameter Code = "invalid_parameter"
-	CodeUnknownParameter Code = "unknown_parameter"
-	CodeUnauthenticated  Code = "unauthenticated"
-	CodeForbidden        Code = "forbidden"
-	CodeNotFound         Code = "not_found"
-	CodeMethodNotAllowed Code = "method_not_allowed"
-	CodeBodyTooLarge     Code = "body_too_large"
-	CodeURITooLong       Code = "uri_too_long"
-	CodeHeaderTooLarge   Code = "header_too_large"
-	CodeUpgradeRequired  Code = "upgrade_required"
-	CodeOverloaded       Code = "overloaded"
-	CodeShuttingDown     Code = "shutting_down"
-	CodeInternal         Code = "internal"
+	CodeInvalidParameter     Code = "invalid_parameter"
+	CodeUnknownParameter     Code = "unknown_parameter"
+	CodeUnauthenticated      Code = "unauthenticated"
+	CodeForbidden            Code = "forbidden"
+	CodeNotFound             Code = "not_found"
+	CodeMethodNotAllowed     Code = "method_not_allowed"
+	CodeBodyTooLarge         Code = "body_too_large"
+	CodeURITooLong           Code = "uri_too_long"
+	CodeHeaderTooLarge       Code = "header_too_large"
+	CodeUpgradeRequired      Code = "upgrade_required"
+	CodeRefused              Code = "refused"
+	CodeUnsupportedMediaType Code = "unsupported_media_type"
+	CodeActionIncomplete     Code = "action_incomplete"
+	CodeClientRateLimited    Code = "client_rate_limited"
+	CodeOverloaded           Code = "overloaded"
+	CodeShuttingDown         Code = "shutting_down"
+	CodeInternal             Code = "internal"
 )
 
 // The codes of exchanges' errors, see codeOf.
@@ -75,6 +79,7 @@ const (
 	ccxtPermissionDenied  = "PermissionDenied"
 	ccxtArgumentsRequired = "ArgumentsRequired"
 	ccxtBadRequest        = "BadRequest"
+	ccxtOperationRejected = "OperationRejected"
 	ccxtBadSymbol         = "BadSymbol"
 	ccxtNotSupported      = "NotSupported"
 	ccxtNotAvailable      = "ExchangeNotAvailable"
@@ -92,7 +97,7 @@ func Catalogue() []Entry {
 	return []Entry{
 		{
 			CodeInvalidParameter, 400, "Invalid parameter", ccxtBadRequest, OriginGateway, false,
-			"A parameter is missing, malformed or out of range; or the exchange refused the request as wrong.",
+			"A parameter, or a field of an action's body, is missing, unknown, malformed or out of range; or the exchange refused the request as wrong.",
 			"Correct the parameter that `detail` names.",
 		},
 		{
@@ -112,8 +117,8 @@ func Catalogue() []Entry {
 		},
 		{
 			CodeForbidden, 403, "Not allowed with this key", ccxtPermissionDenied, OriginGateway, false,
-			"The key is valid but lacks the scope for this route or account.",
-			"Use a key with the scope that `detail` names.",
+			"The key is valid but lacks the scope for this route or account; or the caller may not do this at all, such as a web page of another origin.",
+			"Use a key with the scope that `detail` names, or do what it says.",
 		},
 		{
 			CodeNotFound, 404, "No such route", ccxtBadRequest, OriginGateway, false,
@@ -147,13 +152,18 @@ func Catalogue() []Entry {
 		},
 		{
 			CodeMethodNotAllowed, 405, "Method not allowed", ccxtNotSupported, OriginGateway, false,
-			"The route answers GET and HEAD only.",
-			"Use GET.",
+			"The route does not answer this method: what is read answers GET and HEAD, what acts POST.",
+			"Use a method that `Allow` lists.",
+		},
+		{
+			CodeRefused, 409, "Refused as things stand", ccxtOperationRejected, OriginGateway, true,
+			"The action is well formed and cannot be carried out now, such as a probe during a ban or a reload of a wrong file. Nothing was changed.",
+			"Do what `detail` says; repeat after `Retry-After` if there is one.",
 		},
 		{
 			CodeBodyTooLarge, 413, "Body too large", ccxtBadRequest, OriginGateway, false,
-			"The request carries a body larger than the gateway lets pass; no route reads one.",
-			"Send no body.",
+			"The request carries a body larger than the gateway lets pass: 64 KiB, and 16 KiB where it is read.",
+			"Send no body where none is read, and a reason of at most 200 characters.",
 		},
 		{
 			CodeURITooLong, 414, "URL too long", ccxtBadRequest, OriginGateway, false,
@@ -161,14 +171,24 @@ func Catalogue() []Entry {
 			"Ask for fewer symbols at once.",
 		},
 		{
+			CodeUnsupportedMediaType, 415, "Not JSON", ccxtBadRequest, OriginGateway, false,
+			"The body of an action has to be JSON and to say so.",
+			"Send `Content-Type: application/json`.",
+		},
+		{
 			CodeUpgradeRequired, 426, "WebSocket needed", ccxtBadRequest, OriginGateway, false,
 			"The route speaks WebSocket and the request is no handshake.",
 			"Connect with a WebSocket client, or use server-sent events at `/v1/stream/orderbook`.",
 		},
 		{
+			CodeClientRateLimited, 429, "Too many wrong keys", ccxtRateLimit, OriginGateway, true,
+			"Too many wrong keys were tried to log in with.",
+			"Retry after `Retry-After`; a key in the header is not slowed down.",
+		},
+		{
 			CodeHeaderTooLarge, 431, "Headers too large", ccxtBadRequest, OriginGateway, false,
 			"The request's headers are over 16 KiB.",
-			"Send fewer or shorter headers; cookies are not used.",
+			"Send fewer or shorter headers; only the dashboard's cookie is read.",
 		},
 		{
 			CodeInternal, 500, "Fault in the gateway", ccxtExchangeError, OriginGateway, false,
@@ -271,6 +291,11 @@ func Catalogue() []Entry {
 			"Ask another exchange.",
 		},
 		{
+			CodeActionIncomplete, 503, "Action not complete", ccxtNotAvailable, OriginGateway, true,
+			"The action was written down and begun, and a part of it did not work: `detail` says which.",
+			"Repeat it: doing it twice does no harm.",
+		},
+		{
 			CodeOverloaded, 503, "Overloaded", ccxtRateLimit, OriginGateway, true,
 			"The gateway's own bound is reached: requests in flight, or calls that wait for an exchange's rate limit.",
 			"Retry after `Retry-After`, and ask less often.",
@@ -349,7 +374,7 @@ func (e *Entry) depends() bool {
 	// The others are decided by their code.
 	//exhaustive:ignore
 	switch e.Code {
-	case CodeUpstreamError, Code(gateway.CodeBookTooStale), Code(gateway.CodeNotLive), Code(gateway.CodeMarketsUnavailable),
+	case CodeRefused, CodeUpstreamError, Code(gateway.CodeBookTooStale), Code(gateway.CodeNotLive), Code(gateway.CodeMarketsUnavailable),
 		Code(gateway.CodeBooksUnavailable), Code(gateway.CodePriceUnavailable):
 		return true
 	}

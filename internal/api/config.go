@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,14 +21,24 @@ type Config struct {
 	Keys     *keys.Ring // needed; may be empty
 	Hub      *hub.Hub   // fans streamed books out; nil: the routes of streams are not there
 	Feed     Feed       // tells of them; nil tells nothing
+	Board    Board      // shows circuits; nil: its routes are not there
+	Desk     Desk       // carries out what operators order; nil: its routes are not there
+
+	// Dashboard is the page on the admin listener: / and everything under /ui. Nil: there is none.
+	Dashboard http.Handler
 
 	// Circuit reads the worst circuit of an exchange's class, for problems; it does no I/O. Nil shows none.
 	Circuit func(market.ExchangeID, market.Class) market.CircuitState
 	// Degraded lists in words what does not work as configured: Redis, the state directory. It does no I/O. Nil is nothing.
 	Degraded func() []string
 
-	MarketNeedsKey bool // market data needs a key with market:read; right for every listener beyond loopback
-	OpsNeedsKey    bool // /metrics needs a key with ops:read; right for every admin listener beyond loopback
+	MarketNeedsKey  bool // market data needs a key with market:read; right for every listener beyond loopback
+	OpsNeedsKey     bool // /metrics needs a key with ops:read; right for every admin listener beyond loopback
+	AdminOnLoopback bool // the admin listener is: while no key has ops:write, whoever works on this machine may act
+
+	// SessionSecret signs the sessions of browsers: at least session.SecretSize random bytes, kept from one start to the
+	// next. Empty: a new one, and sessions end with the process.
+	SessionSecret []byte
 
 	FreshFor     time.Duration // 1 s, as the policy's: Cache-Status counts from it
 	DefaultDepth int           // 100 levels a side

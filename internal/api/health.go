@@ -36,7 +36,27 @@ func (s *Server) adminRoutes() http.Handler {
 	m.Head("/admin/v1/captures/{exchange}", captures)
 	m.Get("/metrics", h)
 	m.Head("/metrics", h)
+	s.operatorRoutes(m)
 	return m
+}
+
+// operatorRoutes are the dashboard, what it shows, and what operators order.
+func (s *Server) operatorRoutes(m chi.Router) {
+	s.boardRoutes(m, accessOps, &s.operations)
+	if s.cfg.Desk != nil {
+		for _, a := range actions() {
+			m.Post("/admin/v1/"+string(a.verb), s.serveAction(a))
+		}
+	}
+	if s.operates() {
+		m.Post("/admin/v1/session", s.serveOperator(RouteSession, s.login))
+		m.Post("/admin/v1/session/end", s.serveOperator(RouteSession, s.logout))
+		m.Get("/admin/v1/me", s.serveOperator(RouteMe, s.me))
+		m.Head("/admin/v1/me", s.serveOperator(RouteMe, s.me))
+	}
+	if s.cfg.Dashboard != nil {
+		s.dashboard(m)
+	}
 }
 
 // live says that the process answers.

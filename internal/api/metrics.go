@@ -8,23 +8,28 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"exchange-gateway/internal/market"
 )
 
-// metrics are the gateway's own request metrics. Every series that a GET can make exists from the start, and its handle
+// metrics are the gateway's own request metrics. Every series that a route's usual
+// method can make exists from the start, and its handle
 // is kept: a request costs no look-up by label.
 type metrics struct {
 	requests *prometheus.CounterVec
-	gets     map[Route]map[int]prometheus.Counter
+	usual    map[Route]map[int]prometheus.Counter
 	duration map[Route]prometheus.Observer
 	inFlight prometheus.GaugeFunc
 	problems map[Code]prometheus.Counter
 	panics   prometheus.Counter
+	actions  map[market.Verb]map[string]prometheus.Counter
+	watches  map[watchEnd]prometheus.Counter
 }
 
 // durationBuckets, in seconds, spread from a warm book (some 20 microseconds) to the longest deadline (20 s and a bit).
 var durationBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 25}
 
-func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64, watchers func() int) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_http_requests_total", Help: "Requests answered, by route, method and status; 499 is a caller that went away.",
@@ -35,7 +40,7 @@ func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_panics_total", Help: "Panics of handlers, each answered as an internal error.",
 		}),
-		gets:     make(map[Route]map[int]prometheus.Counter),
+		usual:    make(map[Route]map[int]prometheus.Counter),
 		duration: make(map[Route]prometheus.Observer),
 		problems: make(map[Code]prometheus.Counter),
 	}
@@ -50,7 +55,7 @@ func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64
 	}, []string{"version", "go_version"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	m.initialise(duration, problems)
-	for _, c := range []prometheus.Collector{m.requests, duration, m.inFlight, problems, m.panics, build} {
+	for _, c := range append(m.operations(watchers), m.requests, duration, m.inFlight, problems, m.panics, build) {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -68,12 +73,12 @@ func (m *metrics) initialise(duration *prometheus.HistogramVec, problems *promet
 	}
 	for _, r := range routes() {
 		m.duration[r] = duration.WithLabelValues(r.String())
-		m.gets[r] = make(map[int]prometheus.Counter, len(statuses))
+		m.usual[r] = make(map[int]prometheus.Counter, len(statuses))
 		for _, s := range statuses {
-			m.gets[r][s] = m.requests.WithLabelValues(r.String(), http.MethodGet, strconv.Itoa(s))
+			m.usual[r][s] = m.requests.WithLabelValues(r.String(), r.method(), strconv.Itoa(s))
 		}
 	}
-	m.gets[RouteStream][http.StatusSwitchingProtocols] = m.requests.WithLabelValues(RouteStream.String(), http.MethodGet, "101")
+	m.usual[RouteStream][http.StatusSwitchingProtocols] = m.requests.WithLabelValues(RouteStream.String(), http.MethodGet, "101")
 }
 
 // observe counts a request that has ended.
@@ -81,13 +86,58 @@ func (m *metrics) observe(r Route, method string, status int, elapsed time.Durat
 	if !r.lasts() || status >= http.StatusBadRequest {
 		m.duration[r].Observe(elapsed.Seconds())
 	}
-	if method == http.MethodGet {
-		if c, ok := m.gets[r][status]; ok {
+	if method == r.method() {
+		if c, ok := m.usual[r][status]; ok {
 			c.Inc()
 			return
 		}
 	}
 	m.requests.WithLabelValues(r.String(), methodLabel(method), strconv.Itoa(status)).Inc()
+}
+
+// The closed set of what became of an action.
+const (
+	resultDone      = "done"
+	resultUnchanged = "unchanged" // it was so already
+	resultRefused   = "refused"   // wrong, or not to be done now
+	resultDenied    = "denied"    // by one who may not
+	resultFailed    = "failed"
+)
+
+// resultOf is the result of an action that was answered with a problem.
+func resultOf(status int) string {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return resultDenied
+	case status < http.StatusInternalServerError:
+		return resultRefused
+	}
+	return resultFailed
+}
+
+// operations counts what operators do.
+func (m *metrics) operations(watchers func() int) []prometheus.Collector {
+	actions := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gateway_ops_actions_total", Help: "Actions that were ordered on the admin listener, by verb and what became of them.",
+	}, []string{"verb", "result"})
+	m.actions = make(map[market.Verb]map[string]prometheus.Counter)
+	for _, v := range market.Verbs() {
+		m.actions[v] = make(map[string]prometheus.Counter)
+		for _, r := range []string{resultDone, resultUnchanged, resultRefused, resultDenied, resultFailed} {
+			m.actions[v][r] = actions.WithLabelValues(string(v), r)
+		}
+	}
+	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gateway_ops_watchers_ended_total", Help: "Clients of the events of circuits that are gone: they left, did not read, or the gateway stopped.",
+	}, []string{"end"})
+	m.watches = make(map[watchEnd]prometheus.Counter)
+	for _, e := range watchEnds() {
+		m.watches[e] = ended.WithLabelValues(string(e))
+	}
+	connected := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gateway_ops_watchers", Help: "Clients of the events of circuits that are connected now.",
+	}, func() float64 { return float64(watchers()) })
+	return []prometheus.Collector{actions, ended, connected}
 }
 
 // methodLabel bounds a label that callers choose.

@@ -12,6 +12,7 @@ import (
 
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
+	"exchange-gateway/internal/ops"
 )
 
 // problemsPath is where the catalogue is served; `type` points into it, relative to the gateway.
@@ -24,6 +25,8 @@ type requestError struct {
 	parameter string   // the query parameter at fault, "" if none
 	allowed   []string // the allowed parameters or values, where they can be listed
 	exchange  market.ExchangeID
+	wait      time.Duration // when it may be repeated, if that is known
+	final     bool          // repeating it is of no use, whatever the code says
 }
 
 func (e *requestError) Error() string { return string(e.code) + ": " + e.detail }
@@ -49,10 +52,13 @@ func (s *Server) problemOf(r *http.Request, err error) (p problem, ok bool) {
 	if e, is := errors.AsType[*requestError](err); is {
 		p = s.problem(e.code)
 		p.detail, p.parameter, p.allowed, p.exchange = e.detail, e.parameter, e.allowed, e.exchange
-		if p.retryable {
-			p.retryAfter = 1 // our own bounds pass within moments
+		if p.retryable = p.retryable && !e.final; p.retryable {
+			p.retryAfter = max(1, seconds(e.wait)) // our own bounds pass within moments
 		}
 		return p, true
+	}
+	if e, is := errors.AsType[*ops.RefusedError](err); is {
+		return s.refusal(e), true
 	}
 	if e, is := errors.AsType[*gateway.Error](err); is {
 		return s.policyProblem(e), true
@@ -69,6 +75,19 @@ func (s *Server) problemOf(r *http.Request, err error) (p problem, ok bool) {
 		return s.exchangeProblem(&market.Error{Kind: market.KindUnavailable, Err: err}), true
 	}
 	return s.exchangeProblem(err), true
+}
+
+// refusal tells why the desk did not carry out an order.
+func (s *Server) refusal(e *ops.RefusedError) problem {
+	code := CodeInvalidParameter
+	if e.Conflict {
+		code = CodeRefused
+	}
+	p := s.problem(code)
+	p.detail, p.parameter, p.allowed = sentence(e.Detail), e.Field, e.Allowed
+	p.retryable = p.retryable && e.Wait > 0
+	p.wait(e.Wait)
+	return p
 }
 
 // left tells whether the caller went away: its request ended, and not because we are stopping or its time was over.
@@ -141,6 +160,9 @@ func (s *Server) exchangeProblem(err error) problem {
 		p.origin = OriginExchange
 	}
 	p.detail = detail(p.Meaning, e)
+	if kind == market.KindIsolated || kind == market.KindWithheld {
+		p.detail += until(e.RetryAfter)
+	}
 	if code == CodeUpstreamError && e.OurFault {
 		p.detail = detail(ourFault, e)
 	}
@@ -186,6 +208,14 @@ func detail(meaning string, e *market.Error) string {
 		s += " Exchange's code: " + e.Code + "."
 	}
 	return s
+}
+
+// until says when an operator's word ends by itself, if that is known.
+func until(left time.Duration) string {
+	if left <= 0 {
+		return ""
+	}
+	return " It ends by itself at " + time.Now().Add(left).UTC().Format("2006-01-02 15:04:05") + " UTC at the latest."
 }
 
 // append writes the problem document.

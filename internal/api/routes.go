@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -26,6 +27,12 @@ const (
 	RouteErrors
 	RouteStream
 	RouteStreamOrderBook
+	RouteCircuits
+	RouteCircuitEvents
+	RouteAction
+	RouteSession
+	RouteMe
+	RouteDashboard
 	RouteCapture
 	RouteLive
 	RouteReady
@@ -36,7 +43,9 @@ const (
 var routeNames = [routeCount]string{
 	RouteOther: "other", RouteExchanges: "exchanges", RouteOrderBook: "orderbook", RouteTicker: "ticker", RouteTickers: "tickers",
 	RouteMarkets: "markets", RouteStatus: "status", RouteBalance: "balance", RouteOrderBooks: "orderbooks", RoutePrice: "price",
-	RouteErrors: "errors", RouteStream: "stream", RouteStreamOrderBook: "stream_orderbook", RouteCapture: "capture", RouteLive: "livez", RouteReady: "readyz", RouteMetrics: "metrics",
+	RouteErrors: "errors", RouteStream: "stream", RouteStreamOrderBook: "stream_orderbook",
+	RouteCircuits: "circuits", RouteCircuitEvents: "circuit_events", RouteAction: "action", RouteSession: "session", RouteMe: "me",
+	RouteDashboard: "dashboard", RouteCapture: "capture", RouteLive: "livez", RouteReady: "readyz", RouteMetrics: "metrics",
 }
 
 // String is the stable name.
@@ -46,7 +55,15 @@ func (r Route) String() string { return routeNames[r] }
 func (r Route) probe() bool { return r == RouteLive || r == RouteReady || r == RouteMetrics }
 
 // lasts tells whether an answer goes on for as long as its caller stays, so that its length is no measure of speed.
-func (r Route) lasts() bool { return r == RouteStreamOrderBook }
+func (r Route) lasts() bool { return r == RouteStreamOrderBook || r == RouteCircuitEvents }
+
+// method is the one that requests of a route have, apart from HEAD.
+func (r Route) method() string {
+	if r == RouteAction || r == RouteSession {
+		return http.MethodPost
+	}
+	return http.MethodGet
+}
 
 func routes() []Route {
 	all := make([]Route, 0, routeCount)
@@ -92,14 +109,25 @@ func (s *Server) streamEndpoints() []endpoint {
 	}
 }
 
+// boardRoutes are what operators see, on either listener.
+func (s *Server) boardRoutes(m chi.Router, need access, slots *inFlight) {
+	if s.cfg.Board == nil {
+		return
+	}
+	h := s.serveWithin(slots, endpoint{RouteCircuits, "/v1/circuits", need, nil, s.circuits})
+	m.Get("/v1/circuits", h)
+	m.Head("/v1/circuits", h)
+	m.Get("/v1/circuits/events", s.serveStream(endpoint{RouteCircuitEvents, "/v1/circuits/events", need, nil, s.circuitEvents}))
+}
+
 func (s *Server) publicRoutes() http.Handler {
 	m := s.router()
 	if s.streams != nil {
 		for _, e := range s.streamEndpoints() {
-			m.HandleFunc(e.path, func(w http.ResponseWriter, r *http.Request) { s.fail(w.(*call), r, errGetOnly) })
 			m.Get(e.path, s.serveStream(e))
 		}
 	}
+	s.boardRoutes(m, accessCircuits, &s.inFlight)
 	for _, e := range s.endpoints() {
 		h := s.serve(e)
 		m.Get(e.path, h)
@@ -114,31 +142,40 @@ func (s *Server) router() *chi.Mux {
 	m.NotFound(func(w http.ResponseWriter, r *http.Request) { s.fail(w.(*call), r, errNotFound) })
 	m.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 		// chi comes here for every method that it does not know, whatever the path.
-		if !m.Match(chi.NewRouteContext(), http.MethodGet, r.URL.Path) {
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			if m.Match(chi.NewRouteContext(), method, r.URL.Path) {
+				allowed = append(allowed, method)
+			}
+		}
+		if allowed == nil {
 			s.fail(w.(*call), r, errNotFound)
 			return
 		}
-		s.fail(w.(*call), r, errMethod)
+		s.fail(w.(*call), r, &requestError{
+			code: CodeMethodNotAllowed, allowed: allowed, detail: "This route answers " + strings.Join(allowed, " and ") + " only.",
+		})
 	})
 	return m
 }
 
 var (
 	errNotFound   = &requestError{code: CodeNotFound, detail: "There is no such route. The README lists them all; errors are at /v1/errors."}
-	errMethod     = &requestError{code: CodeMethodNotAllowed, detail: "This route answers GET and HEAD only.", allowed: []string{http.MethodGet, http.MethodHead}}
 	errOverloaded = &requestError{code: CodeOverloaded, detail: "Too many requests are being answered right now."}
 )
 
 // serve is what every route of the API passes: the bound of requests in flight, the deadline, the key, the parameters.
-func (s *Server) serve(e endpoint) http.HandlerFunc {
+func (s *Server) serve(e endpoint) http.HandlerFunc { return s.serveWithin(&s.inFlight, e) }
+
+func (s *Server) serveWithin(slots *inFlight, e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.route = e.route
-		if !s.inFlight.enter() {
+		if !slots.enter() {
 			s.fail(c, r, errOverloaded)
 			return
 		}
-		defer s.inFlight.leave()
+		defer slots.leave()
 		ctx := within(r.Context(), c.start.Add(s.cfg.Deadline))
 		defer ctx.end()
 		if err := s.answer(ctx, &e, c, r); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/api/session"
 	"exchange-gateway/internal/api/stream"
 	"exchange-gateway/internal/market"
 )
@@ -41,6 +42,10 @@ type Server struct {
 	calls       callPool
 	packers     packers
 	inFlight    inFlight
+	operations  inFlight // requests of operators
+	sessions    *session.Sessions
+	tries       session.Tries
+	watchers    *watchers
 	draining    atomic.Bool
 	base        context.Context // the life of the server, which ends requests that outlast a drain
 	stop        context.CancelFunc
@@ -58,10 +63,14 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Server{cfg: cfg, log: cfg.Log, catalogue: index(Catalogue()), access: newAccessLog(cfg.Log), ids: newRequestIDs()}
-	s.inFlight.limit = int64(cfg.MaxInFlight)
+	s.inFlight.limit, s.operations.limit = int64(cfg.MaxInFlight), maxOperations
+	s.watchers = newWatchers()
 	s.base, s.stop = context.WithCancel(context.Background())
 	var err error
-	if s.metrics, err = newMetrics(cfg.Registry, cfg.Version, s.inFlight.n.Load); err != nil {
+	if s.sessions, err = session.New(cfg.Keys, cfg.SessionSecret); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	if s.metrics, err = newMetrics(cfg.Registry, cfg.Version, s.inFlight.n.Load, s.watchers.count); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s.errorsDoc = errorsDoc()
@@ -74,7 +83,8 @@ func New(cfg Config) (*Server, error) {
 // Public is the handler of the public listener.
 func (s *Server) Public() http.Handler { return s.public }
 
-// Admin is the handler of the admin listener: probes, metrics and captures.
+// Admin is the handler of the admin listener: the dashboard, what it shows and what operators order, probes, metrics and
+// captures.
 func (s *Server) Admin() http.Handler { return s.admin }
 
 // Drain makes /readyz answer 503, so that no new work is sent here. Requests are answered as before.
@@ -150,10 +160,11 @@ func oversized(r *http.Request) error {
 		return &requestError{code: CodeURITooLong, detail: fmt.Sprintf("The request's target has %d bytes; at most %d are allowed.", len(r.RequestURI), maxURI)}
 	}
 	if r.ContentLength > maxBody {
-		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has %d bytes; at most %d are ignored, and none is needed.", r.ContentLength, maxBody)}
+		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has %d bytes; at most %d are let pass.", r.ContentLength, maxBody)}
 	}
-	if r.ContentLength < 0 && !smallBody(r.Body) {
-		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has over %d bytes; at most that many are ignored, and none is needed.", maxBody)}
+	// What reads a body has a bound of its own; until then nobody may take it away.
+	if r.ContentLength < 0 && r.Method != http.MethodPost && !smallBody(r.Body) {
+		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has over %d bytes; no more are let pass.", maxBody)}
 	}
 	size := 0
 	for name, values := range r.Header {

@@ -35,12 +35,17 @@ func (s *Server) newStreams() *stream.Streams {
 	})
 }
 
-// CloseStreams ends every stream with a reason and waits for that, or cuts them off at the end of ctx.
+// CloseStreams ends every stream and every watch of circuits with a reason and waits for that, or cuts them off at the end
+// of ctx.
 func (s *Server) CloseStreams(ctx context.Context) error {
-	if s.streams == nil {
-		return nil
+	if s.cfg.Board != nil {
+		s.watchers.announce(s.cfg.Board)
 	}
-	return s.streams.Close(ctx)
+	var err error
+	if s.streams != nil {
+		err = s.streams.Close(ctx)
+	}
+	return errors.Join(err, s.watchers.close(ctx))
 }
 
 // describe puts an error about a subscription into the words of a problem.
@@ -95,8 +100,7 @@ func notStreamed(err error) error {
 var (
 	errUpgrade = &requestError{code: CodeUpgradeRequired, detail: "This route speaks WebSocket. " +
 		"For server-sent events of one book use GET /v1/stream/orderbook?exchange=okx&symbol=BTC/USDT."}
-	errGetOnly = &requestError{code: CodeMethodNotAllowed, detail: "This route answers GET only.", allowed: []string{http.MethodGet}}
-	errOrigin  = &requestError{code: CodeForbidden, detail: "Streams are not for web pages of another origin: the header Origin " +
+	errOrigin = &requestError{code: CodeForbidden, detail: "Streams are not for web pages of another origin: the header Origin " +
 		"names another host than this gateway's. It is no matter of the key; programs send no Origin."}
 )
 

@@ -12,7 +12,7 @@ import (
 // Events serves one topic as server-sent events until the client leaves, the gateway stops, or the client does not read.
 // after is the id of the last event that the client has, "" for none. An error means that nothing was sent yet.
 func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, after string) error {
-	if foreign(r) {
+	if Foreign(r) {
 		return ErrForeignOrigin
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), listingBound)

@@ -29,7 +29,7 @@ func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) (upgraded bo
 	switch {
 	case !handshake(r):
 		return false, ErrNoHandshake
-	case foreign(r):
+	case Foreign(r):
 		return false, ErrForeignOrigin
 	}
 	if err := s.enter(); err != nil {
@@ -71,10 +71,10 @@ func hasToken(list, token string) bool {
 	return false
 }
 
-// foreign tells whether a browser made the request for a page that the gateway did not serve: the pages of the web have no
+// Foreign tells whether a browser made the request for a page that the gateway did not serve: the pages of the web have no
 // business with a gateway on loopback. Programs send no Origin, and neither does a browser for a page of the gateway's own
 // that asks for events.
-func foreign(r *http.Request) bool {
+func Foreign(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	return origin != "" && !strings.EqualFold(origin, "http://"+r.Host) && !strings.EqualFold(origin, "https://"+r.Host)
 }

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/api/stream"
+	"exchange-gateway/internal/ops"
+)
+
+// sessionCookie is swapped for an ops key by a browser. Cookies know no ports, so it reaches the public listener of the
+// same host too, which does not read it.
+const sessionCookie = "gateway_ops"
+
+// localActor stands before the name that somebody typed, where no key says who acts.
+const localActor = "local:"
+
+// maxTyped is how long a typed name may be, in characters.
+const maxTyped = ops.MaxActor - len(localActor)
+
+// standing is who asks and what it may do on the admin listener.
+type standing struct {
+	key   *keys.Key // nil without one
+	ends  time.Time // of the session, zero without one
+	local bool      // it may act without a key, under a name that it types
+	err   error     // why it may not act, nil if it may
+}
+
+// standing finds who asks. The error is a key that is sent and not valid; a cookie that is not is as good as none, for
+// browsers send it unasked.
+func (s *Server) standing(r *http.Request) (standing, error) {
+	text, sent := presented(r.Header)
+	if !sent {
+		k, ends := s.cookie(r)
+		return s.standingOf(r, k, ends), nil
+	}
+	k, ok := s.cfg.Keys.Check(text)
+	if !ok {
+		return standing{}, s.unauthenticated()
+	}
+	return s.standingOf(r, k, time.Time{}), nil
+}
+
+// cookie is the key of the session that a browser has, nil without one.
+func (s *Server) cookie(r *http.Request) (k *keys.Key, ends time.Time) {
+	now := time.Now()
+	for _, c := range r.CookiesNamed(sessionCookie) { // at most as many as fit into the header
+		if k, ends, ok := s.sessions.Check(c.Value, now); ok {
+			return k, ends
+		}
+	}
+	return nil, time.Time{}
+}
+
+// standingOf tells whether an operator may act. Where there is a key that may, one is needed. Where there is none, whoever
+// works on this machine may: somebody at 2 a.m. must not have to make a key first. That a browser's page is really asked
+// for by a name of this machine keeps out a page that made its own name point here (DNS rebinding).
+func (s *Server) standingOf(r *http.Request, k *keys.Key, ends time.Time) standing {
+	st := standing{key: k, ends: ends}
+	switch {
+	case k != nil && !k.Scopes.Has(keys.OpsWrite):
+		st.err = forbidden(keys.OpsWrite)
+	case k != nil:
+	case s.cfg.Keys.Any(keys.OpsWrite):
+		st.err = errActorUnknown
+	case !s.cfg.AdminOnLoopback:
+		st.err = errNotLocal
+	case !loopbackName(r.Host):
+		st.err = errForeignName
+	default:
+		st.local = true
+	}
+	return st
+}
+
+var (
+	errActorUnknown = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write: log in with it, or send it as `Authorization: Bearer gw_...`."}
+	errNotLocal     = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one only the machine itself may, through a listener on loopback. Make one with: gateway key new --scope ops:write"}
+	errForeignName  = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one the gateway has to be called by a name of this machine: localhost or 127.0.0.1. Or make one with: gateway key new --scope ops:write"}
+	errForeignPage  = &requestError{code: CodeForbidden, detail: "The request comes from a web page of another origin. It is no matter of the key; programs send no Origin."}
+)
+
+// actor is the name under which an action is written down. A name that is typed beside a key is not read: the key says who.
+func (st *standing) actor(f form) (string, error) {
+	if st.local {
+		name, err := f.words("actor", "your name, for no key says who acts", maxTyped)
+		return localActor + name, err
+	}
+	return keyActor(st.key), nil
+}
+
+// keyActor is the name of a key: its note, else its id. A note may be longer than a name.
+func keyActor(k *keys.Key) string {
+	name := strings.TrimSpace(k.Note)
+	if utf8.RuneCountInString(name) > ops.MaxActor {
+		name = string([]rune(name)[:ops.MaxActor-1]) + "…"
+	}
+	if name == "" {
+		name = k.ID
+	}
+	return name
+}
+
+// sameOrigin refuses what a web page of another origin made a browser send. Programs say nothing about an origin and pass.
+func sameOrigin(r *http.Request) error {
+	if new(http.CrossOriginProtection).Check(r) != nil {
+		return errForeignPage
+	}
+	// A browser that says `same-origin` has compared the two itself, and the check above believes it. Nothing is lost by
+	// comparing again, as streams do.
+	if stream.Foreign(r) {
+		return errForeignPage
+	}
+	return nil
+}
+
+// loopbackName tells whether the Host of a request is a name of this machine that nobody else can make point here.
+func loopbackName(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"))
+	return err == nil && ip.Unmap().IsLoopback()
+}

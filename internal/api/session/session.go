@@ -1,0 +1,90 @@
+// Package session lets a browser act as the holder of a key without keeping the key: the key is swapped once for a cookie
+// that names it, ends after hours, and is worth nothing when the key is revoked or replaced.
+//
+// It keeps no list of sessions, so that one survives a restart of the gateway. The price is that a session cannot be ended
+// one by one: a cookie that was copied works until its time is over or its key is removed.
+package session
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"exchange-gateway/internal/api/keys"
+)
+
+// Lasts is how long a session lasts: a shift.
+const Lasts = 12 * time.Hour
+
+// SecretSize is how many bytes the gateway's secret needs at least: as many as the hash has, RFC 2104 section 3.
+const SecretSize = sha256.Size
+
+// maxValue bounds a cookie's value that is looked at: an id of 32 letters, a time, and a MAC.
+const maxValue = 128
+
+// context keeps the gateway's secret from being of use for anything else that is signed with it.
+const context = "exchange-gateway session 1"
+
+// Sessions makes and checks the values of cookies. It is safe for concurrent use, and a check does no I/O.
+type Sessions struct {
+	ring   *keys.Ring
+	secret []byte
+}
+
+// New makes sessions of the keys of a ring. A secret of less than SecretSize is an error, none at all is a new one: then
+// every session ends with the process.
+func New(ring *keys.Ring, secret []byte) (*Sessions, error) {
+	if len(secret) == 0 {
+		secret = make([]byte, SecretSize)
+		_, _ = rand.Read(secret) // never fails, see crypto/rand
+	}
+	if len(secret) < SecretSize {
+		return nil, errors.New("the secret of sessions is too short")
+	}
+	return &Sessions{ring: ring, secret: secret}, nil
+}
+
+// Open is the value of a cookie for the holder of a key, and when it ends.
+func (s *Sessions) Open(k *keys.Key, now time.Time) (value string, ends time.Time) {
+	ends = now.Add(Lasts).Truncate(time.Second)
+	name := k.ID + "." + strconv.FormatInt(ends.Unix(), 10)
+	return name + "." + base64.RawURLEncoding.EncodeToString(s.mac(name, k)), ends
+}
+
+// Check is the key that a cookie stands for, and when that ends; false if the cookie is not one of ours, its time is over,
+// or its key is gone or another one by now. The time it takes tells nothing about which of these.
+func (s *Sessions) Check(value string, now time.Time) (k *keys.Key, ends time.Time, ok bool) {
+	if len(value) > maxValue {
+		return nil, time.Time{}, false
+	}
+	last := strings.LastIndexByte(value, '.')
+	if last < 0 {
+		return nil, time.Time{}, false
+	}
+	id, end, two := strings.Cut(value[:last], ".")
+	seconds, err := strconv.ParseInt(end, 10, 64)
+	// Strict, so that a session has one text alone.
+	mac, wrong := base64.RawURLEncoding.Strict().DecodeString(value[last+1:])
+	k, known := s.ring.Find(id)
+	if !known {
+		k = &keys.Key{}
+	}
+	same := hmac.Equal(mac, s.mac(value[:last], k))
+	ends = time.Unix(seconds, 0)
+	if !two || err != nil || wrong != nil || !known || !same || !now.Before(ends) {
+		return nil, time.Time{}, false
+	}
+	return k, ends, true
+}
+
+// mac covers the key's hash too: with another secret under the same id the session is over.
+func (s *Sessions) mac(name string, k *keys.Key) []byte {
+	m := hmac.New(sha256.New, s.secret)
+	m.Write([]byte(context + "\x00" + name + "\x00" + k.Hash()))
+	return m.Sum(nil)
+}

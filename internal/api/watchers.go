@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"exchange-gateway/internal/api/stream"
+	"exchange-gateway/internal/ops"
+)
+
+// watchers are the clients of the events of circuits. How many there may be is the board's to say.
+type watchers struct {
+	patience time.Duration // how long a write may wait for a client that does not read
+
+	mu      sync.Mutex
+	n       int
+	closing bool
+	running sync.WaitGroup
+	base    context.Context // ends when close runs out of patience
+	stop    context.CancelFunc
+}
+
+func newWatchers() *watchers {
+	w := &watchers{patience: stream.DefaultPatience}
+	w.base, w.stop = context.WithCancel(context.Background())
+	return w
+}
+
+func (w *watchers) enter() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closing {
+		return stream.ErrStopping
+	}
+	w.n++
+	w.running.Add(1)
+	return nil
+}
+
+func (w *watchers) leave() {
+	w.mu.Lock()
+	w.n--
+	w.mu.Unlock()
+	w.running.Done()
+}
+
+func (w *watchers) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.n
+}
+
+// announce refuses those to come, and lets the board say its last word to those that are there.
+func (w *watchers) announce(b Board) {
+	w.mu.Lock()
+	w.closing = true
+	w.mu.Unlock()
+	b.Close("the gateway is stopping")
+}
+
+func (w *watchers) stopping() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closing
+}
+
+// close waits until all of them have gone, and at the end of ctx cuts off those that are left.
+func (w *watchers) close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		w.running.Wait()
+		close(done)
+	}()
+	defer w.stop()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	w.stop()
+	<-done // every wait of a watcher ends with w.base
+	return fmt.Errorf("close events of circuits: %w", ctx.Err())
+}
+
+// serve sends until the client leaves, does not read, or the board has said its last word, and tells which.
+func (w *watchers) serve(c *call, r *http.Request, from Watcher) watchEnd {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	out := http.NewResponseController(c)
+	ended := make(chan struct{})
+	stop := context.AfterFunc(w.base, func() {
+		defer close(ended)
+		cancel()
+		_ = out.SetWriteDeadline(time.Now())
+	})
+	defer func() {
+		if !stop() {
+			<-ended // the response is not touched afterwards
+		}
+	}()
+	_ = out.SetReadDeadline(time.Time{}) // that of a request; its end would be taken for a client that left
+	h := c.Header()
+	h["Content-Type"] = eventsType
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	h["X-Accel-Buffering"] = noBuffering
+	for {
+		frame, err := from.Next(ctx)
+		if err == nil {
+			err = w.write(c, out, frame)
+		}
+		if err != nil {
+			return w.endOf(err)
+		}
+	}
+}
+
+var (
+	eventsType  = []string{"text/event-stream"}
+	noBuffering = []string{"no"} // nginx would hold events back
+)
+
+func (w *watchers) write(c *call, out *http.ResponseController, frame []byte) error {
+	if err := out.SetWriteDeadline(time.Now().Add(w.patience)); err != nil {
+		return err
+	}
+	if err := w.base.Err(); err != nil { // it ended before the bound was set, and could not end the write
+		return err
+	}
+	if _, err := c.Write(frame); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// watchEnd is how a watch ended: a metric label.
+type watchEnd string
+
+// The closed set of ends.
+const (
+	watchEndClient   watchEnd = "client"
+	watchEndSlow     watchEnd = "slow"
+	watchEndStopping watchEnd = "stopping"
+)
+
+func watchEnds() []watchEnd { return []watchEnd{watchEndClient, watchEndSlow, watchEndStopping} }
+
+// endOf tells apart clients that were told to go, that left, and that did not read: these the board gives up, or a write to
+// them takes too long.
+func (w *watchers) endOf(err error) watchEnd {
+	switch {
+	case w.stopping():
+		return watchEndStopping
+	case errors.Is(err, ops.ErrSlow), errors.Is(err, os.ErrDeadlineExceeded):
+		return watchEndSlow
+	}
+	return watchEndClient
+}
