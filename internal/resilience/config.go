@@ -127,6 +127,13 @@ func (c Config) Validate() error {
 // has to be the longer one by far.
 const minOpen = 100 * time.Millisecond
 
+// Bounds of a policy: past them the arithmetic of instants and counts would be the next thing to fail.
+const (
+	minTimeout = time.Millisecond
+	maxPeriod  = 24 * time.Hour
+	maxCount   = 1<<packed - 1 // that a window shows
+)
+
 // problems says what is wrong with a policy whose defaults are filled in.
 func (p *ClassPolicy) problems() []error {
 	var all []error
@@ -135,18 +142,24 @@ func (p *ClassPolicy) problems() []error {
 			all = append(all, fmt.Errorf(format, args...))
 		}
 	}
-	check(p.Timeout > 0, "timeout: %v is not positive", p.Timeout)
+	check(p.Timeout >= minTimeout, "timeout: %v is shorter than %v", p.Timeout, minTimeout)
 	check(p.Deadline >= p.Timeout, "deadline: %v is shorter than the timeout of one attempt, %v", p.Deadline, p.Timeout)
 	// A result is booked where its call began: a window that is not much longer than a call forgets failures before they
 	// are known, and never trips (zeromicro/go-zero#5011).
 	check(p.Window >= 3*p.Timeout, "window: %v is shorter than 3 timeouts, %v", p.Window, 3*p.Timeout)
-	check(p.Consecutive > 0, "consecutive: %d is not positive", p.Consecutive)
+	check(p.Consecutive > 0 && p.Consecutive <= maxCount, "consecutive: %d is not from 1 to %d", p.Consecutive, maxCount)
 	check(p.MinSpan >= 0, "min_span: %v is negative", p.MinSpan)
 	check(p.Rate > 0 && p.Rate <= 1, "rate: %v is not above 0 and at most 1", p.Rate)
-	check(p.MinSettled > 0, "min_settled: %d is not positive", p.MinSettled)
+	check(p.MinSettled > 0 && p.MinSettled <= maxCount, "min_settled: %d is not from 1 to %d", p.MinSettled, maxCount)
 	check(p.SlowShare > 0 && p.SlowShare <= 1, "slow_share: %v is not above 0 and at most 1", p.SlowShare)
 	check(p.SlowFactor > 0 && p.SlowFactor <= 1, "slow_factor: %v is not above 0 and at most 1", p.SlowFactor)
 	check(p.OpenMin >= minOpen, "open_min: %v is shorter than %v", p.OpenMin, minOpen)
 	check(p.OpenMax >= p.OpenMin, "open_max: %v is shorter than open_min, %v", p.OpenMax, p.OpenMin)
+	for _, d := range []struct {
+		name string
+		is   time.Duration
+	}{{"deadline", p.Deadline}, {"min_span", p.MinSpan}, {"window", p.Window}, {"open_max", p.OpenMax}} {
+		check(d.is <= maxPeriod, "%s: %v is longer than %v", d.name, d.is, maxPeriod)
+	}
 	return all
 }

@@ -18,6 +18,12 @@ func TestConfig_allProblemsAtOnce(t *testing.T) {
 				"books":                {},
 			},
 		},
+		"coinbase": {Classes: map[market.Class]resilience.ClassPolicy{
+			market.ClassStream: {
+				Deadline: 25 * time.Hour, MinSpan: 26 * time.Hour, Window: 27 * time.Hour, OpenMax: 28 * time.Hour,
+				Consecutive: 1 << 40, MinSettled: 1 << 40,
+			},
+		}},
 		"binance": {Classes: map[market.Class]resilience.ClassPolicy{
 			market.ClassAccount: {Timeout: -1, Consecutive: -1, MinSpan: -1, MinSettled: -1, SlowShare: -1, SlowFactor: 2, OpenMin: time.Millisecond},
 		}},
@@ -33,6 +39,12 @@ func TestConfig_allProblemsAtOnce(t *testing.T) {
 		"exchanges.okx.market_data.window: 59s is shorter than 3 timeouts, 1m0s",
 		"exchanges.okx.market_data.rate: 2",
 		"exchanges.okx.market_data.open_max: 1s is shorter than open_min, 1m0s",
+		"exchanges.coinbase.stream.deadline: 25h0m0s is longer than 24h0m0s",
+		"exchanges.coinbase.stream.min_span: 26h0m0s",
+		"exchanges.coinbase.stream.window: 27h0m0s",
+		"exchanges.coinbase.stream.open_max: 28h0m0s",
+		"exchanges.coinbase.stream.consecutive: 1099511627776",
+		"exchanges.coinbase.stream.min_settled: 1099511627776",
 		"exchanges.binance.account.timeout: -1ns",
 		"exchanges.binance.account.consecutive: -1",
 		"exchanges.binance.account.min_span: -1ns",

@@ -77,7 +77,11 @@ func (c *circuit) worstOf(now int64) market.Worst {
 	var sum hour
 	if all := c.worst.Load(); all != nil {
 		for i := range all {
-			if h := unpackHour(all[i].Load()); h.number >= oldest {
+			word := all[i].Load()
+			if word == 0 {
+				continue // mostly, and this is read on every answer
+			}
+			if h := unpackHour(word); h.number >= oldest {
 				sum.raise(h)
 			}
 		}
