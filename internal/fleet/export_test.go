@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // The decoders of outside bytes, for fuzzing.
@@ -25,4 +26,13 @@ func HoldLock(t *testing.T, dir string) (release func()) {
 		t.Fatalf("lock: %v, %v", held, err)
 	}
 	return func() { _ = l.Close() }
+}
+
+// Patient makes Append and Save wait for as long as a busy machine may take.
+func Patient(o *Operations) *Operations {
+	o.appendWait, o.saveWait = 20*time.Second, 20*time.Second
+	for _, p := range o.places {
+		p.limit = 20 * time.Second
+	}
+	return o
 }

@@ -1,0 +1,236 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"exchange-gateway/internal/market"
+)
+
+// DegradedOperations is the part that Operations.Degraded names when Redis does not take overrides and events. For the
+// state directory it is DegradedFile.
+const DegradedOperations = "redis_operations"
+
+const (
+	appendWait = 250 * time.Millisecond // what an operator, or the next event, waits for one event
+	saveWait   = time.Second            // what an operator waits for an override
+	loadWait   = time.Second            // what a start waits for the past
+	fileLimit  = time.Second            // how long another process may hold the directory
+	touchEvery = time.Hour              // well within historyTTL
+)
+
+// OperationsConfig says where operations are kept. Without a directory and without Redis they are kept nowhere.
+type OperationsConfig struct {
+	StateDir string                // "" for none
+	Redis    redis.UniversalClient // nil for none; its own timeouts bound each call, along with its context
+	Prefix   string                // of keys in Redis
+	Instance string                // whose history it is: letters, digits, dots, - and _, at most 63 of them
+	Log      *slog.Logger
+}
+
+// Operations keeps what operators put in force, and what happened in the last 24 hours, in a state directory, in Redis, or
+// in both. Overrides are shared by all gateways on the same directory or prefix; a history is one instance's. A part that
+// fails is degraded, logged when that begins and ends, and gets what it missed as soon as it works again. It never ends an
+// override early: what is in force here stays so until an operator or its time ends it. It is safe for concurrent use.
+type Operations struct {
+	log    *slog.Logger
+	places []*place
+	table  table
+	news   chan struct{} // others changed overrides
+
+	appendWait, saveWait time.Duration
+}
+
+// NewOperations does no I/O.
+func NewOperations(cfg OperationsConfig) *Operations {
+	o := newOperations(cfg.Log)
+	instance := instanceName(cfg.Instance)
+	if cfg.StateDir != "" {
+		dir := directory(cfg.StateDir)
+		o.join(DegradedFile, "state_dir", fileLimit, struct {
+			*overrideFile
+			*eventFile
+		}{&overrideFile{dir: dir, log: cfg.Log}, newEventFile(dir, instance)})
+	}
+	if cfg.Redis != nil {
+		o.join(DegradedOperations, "redis", redisTimeout, struct {
+			*overrideRedis
+			*eventRedis
+		}{newOverrideRedis(cfg.Redis, cfg.Prefix), newEventRedis(cfg.Redis, cfg.Prefix, instance)})
+	}
+	return o
+}
+
+func newOperations(log *slog.Logger) *Operations {
+	return &Operations{
+		log: log, table: table{all: marks{}}, news: make(chan struct{}, 1), appendWait: appendWait, saveWait: saveWait,
+	}
+}
+
+func (o *Operations) join(name, word string, limit time.Duration, s store) {
+	o.places = append(o.places, &place{
+		health: health{name: name, limit: limit}, word: word, store: s, after: o.after, behind: true,
+	})
+}
+
+// instanceName is what may stand in a file name and a key.
+func instanceName(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '_'
+	}, text)
+	if name == "" {
+		return "gateway"
+	}
+	return name[:min(len(name), 63)]
+}
+
+// Save puts an override in the place of the one that is about the same, or ends it if it is over (Until is not after now).
+// It is in force, or ended, when Save returns, even if that is an error of every part; only what is no override, and what
+// exceeds 1,000 of them, is refused. It returns within a second where it is written down: state_dir, redis. Parts that did
+// not take it get it later.
+func (o *Operations) Save(ctx context.Context, ov market.Override) (where []string, err error) {
+	m, err := o.table.set(ov, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("keep override: %w", err)
+	}
+	var tickets []*ticket
+	for _, p := range o.places {
+		tickets = append(tickets, p.offer(ctx, true, &m, nil))
+	}
+	if where, err = o.wait(ctx, o.saveWait, tickets); err != nil {
+		return where, fmt.Errorf("keep override: %w", err)
+	}
+	return where, nil
+}
+
+// Append writes one event down, after all that were given to it before, and returns within 250 ms where that is done:
+// state_dir, redis. It does not wait for a part that is degraded, except with an operator's action, and returns an error
+// only if no part took it. Parts that did not take it get it later, the last 1,000.
+func (o *Operations) Append(ctx context.Context, ev market.Event) (where []string, err error) {
+	text, err := json.Marshal(ev)
+	if err != nil {
+		return nil, fmt.Errorf("keep event: %w", err)
+	}
+	if len(text) > maxLine || !written(ev.At) {
+		return nil, fmt.Errorf("keep event %s: over %d bytes, or without a time", ev.ID(), maxLine)
+	}
+	l := line{text: text, at: ev.At.Round(0), durable: ev.Type == market.EventAction}
+	var tickets []*ticket
+	for _, p := range o.places {
+		if t := p.offer(ctx, l.durable, nil, &l); t != nil {
+			tickets = append(tickets, t)
+		}
+	}
+	if len(tickets) == 0 && len(o.places) > 0 {
+		return nil, fmt.Errorf("keep event: %w", errDegraded)
+	}
+	if where, err = o.wait(ctx, o.appendWait, tickets); err != nil {
+		return where, fmt.Errorf("keep event: %w", err)
+	}
+	return where, nil
+}
+
+var (
+	errDegraded = errors.New("every part is degraded; it is written when one works again")
+	errLate     = errors.New("not written down in time")
+)
+
+// wait collects who took something within a limit. It is an error only if there are some to wait for and none took it.
+func (o *Operations) wait(ctx context.Context, limit time.Duration, tickets []*ticket) (where []string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
+	defer cancel()
+	var errs []error
+	for _, t := range tickets {
+		select {
+		case err = <-t.done:
+		case <-ctx.Done():
+			t.place.leave(t)
+			if err = context.Cause(ctx); errors.Is(err, errLate) {
+				o.after(t.place, nil, err)
+			}
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		where = append(where, t.place.word)
+	}
+	if len(where) > 0 {
+		return where, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+// after is told how a call of a part ended, and what it held.
+func (o *Operations) after(p *place, held []mark, err error) {
+	o.learn(held)
+	news := p.note(err)
+	var dropped int
+	p.mu.Lock()
+	if err != nil {
+		p.tried, p.behind = time.Now(), true
+	} else {
+		dropped, p.dropped = p.dropped, 0
+	}
+	p.mu.Unlock()
+	switch {
+	case news && err != nil:
+		o.log.Warn("operations cannot be kept: a restart may not know them", slog.String("part", p.name), slog.Any("err", err))
+	case news:
+		o.log.Info("operations are kept again", slog.String("part", p.name), slog.Int("events_lost", dropped))
+	}
+}
+
+// learn takes in what others wrote, and has Run pass it on.
+func (o *Operations) learn(held []mark) {
+	if len(held) > 0 && o.table.learn(held, time.Now()) {
+		select {
+		case o.news <- struct{}{}:
+		default: // it is due already
+		}
+	}
+}
+
+// InForce returns the overrides that are in force, in the order of names. It has what Save was given before Save returns.
+func (o *Operations) InForce() []market.Override {
+	list, _ := o.table.inForce(time.Now())
+	return list
+}
+
+// Degraded names the parts whose last call failed, nil when none did.
+func (o *Operations) Degraded() []string {
+	var names []string
+	for _, p := range o.places {
+		if p.broken() {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// Close gives every part one more try for what it has not taken, and waits for those that write. The error is that ctx
+// ended first, or that something is written nowhere.
+func (o *Operations) Close(ctx context.Context) error {
+	errs := make([]error, len(o.places))
+	var wg sync.WaitGroup
+	for i, p := range o.places {
+		wg.Go(func() {
+			if err := p.flush(ctx); err != nil {
+				errs[i] = fmt.Errorf("close %s: %w", p.name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
