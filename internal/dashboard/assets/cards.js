@@ -95,8 +95,8 @@ function streams(s, now) {
 function actions(e, me) {
   if (!me.may_act) return null;
   const act = (/** @type {string} */ verb, /** @type {string} */ words, /** @type {string} */ key) => h('button', {
-    type: 'button', key: verb, 'data-act': 'order', 'data-verb': verb, 'data-exchange': e.id, 'aria-label': `${words} ${e.id}`,
-  }, words, key && h('kbd', { 'aria-hidden': 'true' }, key));
+    type: 'button', key: verb, 'data-act': 'order', 'data-verb': verb, 'data-exchange': e.id,
+  }, words, h('span', { class: 'unseen' }, ` ${e.id}`), key && h('kbd', { 'aria-hidden': 'true' }, key));
   return h('div', { class: 'actions', key: 'actions' },
     act('isolate', 'Isolate', 'i'), act('release', 'Release', 'r'), act('probe', 'Probe now', 'p'),
     act('withhold', 'Withhold', ''), act('purge', 'Purge', ''));

@@ -23,9 +23,11 @@ function colour(el, name) {
 
 /**
  * chart is a widget that draws columns of numbers: data is {xs, ys, top}, where top is the end of the scale, if it is fixed.
+ * With bands, the fill of a line ends at the next line instead of at zero.
  * @param {Line[]} lines
+ * @param {boolean} [bands]
  */
-export function chart(lines) {
+export function chart(lines, bands = false) {
   const draw = (/** @type {Made} */ made, /** @type {any} */ data) => {
     made.plot?.destroy();
     made.scheme = scheme;
@@ -36,6 +38,7 @@ export function chart(lines) {
       legend: { show: false },
       cursor: { show: false },
       select: { show: false },
+      bands: bands ? lines.slice(1).map((_, i) => ({ series: [i + 1, i + 2] })) : [],
       axes: [{ show: false }, { show: false }],
       scales: {
         x: { time: false },

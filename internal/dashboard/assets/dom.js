@@ -61,7 +61,9 @@ function children(parent, kids) {
       else parent.insertBefore(old, at);
       update(old, kid);
     } else {
-      parent.insertBefore(create(kid, parent), at);
+      const el = create(kid, parent);
+      parent.insertBefore(el, at);
+      update(el, kid); // in its place: what draws itself asks for its size and colours
     }
   }
   while (at) {
@@ -87,7 +89,6 @@ function create(node, parent) {
   const svg = node.tag === 'svg' || (parent.namespaceURI === SVG && parent.localName !== 'foreignObject');
   const el = svg ? document.createElementNS(SVG, node.tag) : document.createElement(node.tag);
   described.set(el, { tag: node.tag, props: {}, kids: [] });
-  update(el, node);
   return el;
 }
 

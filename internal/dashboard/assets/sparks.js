@@ -13,7 +13,7 @@ const latency = chart([{ name: 'p99', stroke: '--half' }, { name: 'p50', stroke:
 const requests = chart([
   { name: 'sent and refused', stroke: '--bad', fill: '--bad-soft' },
   { name: 'sent', stroke: '--good', fill: '--good-soft' },
-]);
+], true);
 
 /** @param {number[]} column */
 const sum = (column) => column.reduce((a, b) => a + b, 0);

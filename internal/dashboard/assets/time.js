@@ -5,10 +5,11 @@
 export function span(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${two(s % 60)} s`;
-  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h ${two(Math.floor(s / 60) % 60)} min`;
-  return `${Math.floor(s / 86400)} d ${two(Math.floor(s / 3600) % 24)} h`;
+  const of = (/** @type {any[]} */ ...parts) => parts.join('\u00a0'); // not to be broken over two lines
+  if (s < 60) return of(s, 's');
+  if (s < 3600) return of(Math.floor(s / 60), 'min', two(s % 60), 's');
+  if (s < 48 * 3600) return of(Math.floor(s / 3600), 'h', two(Math.floor(s / 60) % 60), 'min');
+  return of(Math.floor(s / 86400), 'd', two(Math.floor(s / 3600) % 24), 'h');
 }
 
 /** countdown is like span and rounds up: "in 0 s" would be a lie for a second. @param {number} ms */
@@ -16,8 +17,8 @@ export const countdown = (ms) => span(Math.ceil(Math.max(0, ms) / 1000) * 1000);
 
 /** age is a short duration with a tenth, a longer one like span. @param {number} ms */
 export function age(ms) {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
-  return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : span(ms);
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))}\u00a0ms`;
+  return ms < 10_000 ? `${(ms / 1000).toFixed(1)}\u00a0s` : span(ms);
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });

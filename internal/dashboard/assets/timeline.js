@@ -5,7 +5,7 @@ import { h, patch, $ } from './dom.js';
 import { table } from './tables.js';
 import { icon } from './icons.js';
 import { segments, markers } from './segments.js';
-import { stateWord } from './words.js';
+import { stateWord, WORST } from './words.js';
 import { span, time, minute, ms, exact } from './time.js';
 
 const HOUR = 3_600_000;
@@ -34,6 +34,7 @@ export function newTimeline() {
       patch($('lanes'), [
         h('div', { class: 'lanes', key: 'lanes' }, lanes.map((/** @type {any} */ l) => lane(l, asked, now, since))),
         axis(asked, now),
+        legend(lanes),
         h('p', { class: 'quiet', key: 'since' }, since > asked + 60_000 ? `History runs since ${time(since, now)}; what was before is not known.` : 'History is complete.'),
         h('details', { id: 'lanes-details', key: 'details' }, h('summary', null, 'The same as a table'), open && list(lanes, now)),
       ]);
@@ -67,6 +68,13 @@ function lane(l, from, to, since) {
         key: m.id, class: `mark m-${m.type}`, href: `#event=${m.id}`, title: exact(m.at), vars: { left: at(m.at) },
         'aria-label': `${m.type === 'gate' ? 'ban' : 'action'} on ${l.id} at ${time(m.at, to)}`,
       }, icon(m.type === 'gate' ? 'banned' : 'withheld')))));
+}
+
+/** legend names the textures that are there. @param {any[]} lanes */
+function legend(lanes) {
+  const there = new Set(lanes.flatMap((l) => l.all.map((/** @type {any} */ s) => s.state)));
+  return h('ul', { class: 'legend', key: 'legend' }, WORST.filter((s) => there.has(s)).map((s) => h('li', { key: s },
+    h('span', { class: `swatch seg s-${s}`, 'aria-hidden': 'true' }), stateWord(s))));
 }
 
 /** axis @param {number} from @param {number} to */
