@@ -151,6 +151,11 @@ func (f *fakeBooks) Status(_ context.Context, exchange market.ExchangeID) (*gate
 	return &gateway.Status{
 		Exchange:  exchange,
 		Announced: market.VenueStatus{State: market.VenueMaintenance, Message: "System upgrade", Ends: t0.Add(time.Hour), CheckedAt: t0},
+		Maintenance: []market.Maintenance{
+			{Exchange: exchange, Until: t0.AddDate(100, 0, 0), Note: "System upgrade", Announced: true},
+			{Exchange: exchange, From: t0.AddDate(99, 0, 0), Until: t0.AddDate(99, 0, 1), Note: "the usual Sunday"},
+		},
+		ETA: t0.AddDate(100, 0, 0),
 		Circuits: []market.CircuitStatus{{
 			ID: market.CircuitID{Exchange: exchange, Class: market.ClassMarketData}, State: market.CircuitOpen, Since: t0,
 			OpenUntil: t0.Add(5 * time.Second), Trips: 2, Cause: market.CauseConsecutive, LastKind: market.KindMaintenance,

@@ -81,7 +81,7 @@ func appendStatus(d *doc, st *gateway.Status, now time.Time) {
 	d.str("exchange", string(st.Exchange))
 	d.str("status", string(a.State))
 	d.epoch("updated", a.CheckedAt)
-	d.epoch("eta", a.Ends)
+	d.epoch("eta", eta(st))
 	d.null("url")
 	d.object("info")
 	d.strOrNull("message", a.Message)
@@ -91,6 +91,11 @@ func appendStatus(d *doc, st *gateway.Status, now time.Time) {
 		d.str("reason", st.AnnouncedError.String())
 	}
 	d.close('}')
+	d.array("maintenance")
+	for i := range st.Maintenance {
+		appendMaintenance(d, &st.Maintenance[i], now)
+	}
+	d.close(']')
 	d.array("circuits")
 	for i := range st.Circuits {
 		appendCircuit(d, &st.Circuits[i])
@@ -114,6 +119,25 @@ func appendStatus(d *doc, st *gateway.Status, now time.Time) {
 	} else {
 		d.null("markets_age_ms")
 	}
+}
+
+// eta is when it is expected to be over, zero if nobody knows: the end of the window that is open, be it announced or
+// configured, else that of an announcement without a beginning.
+func eta(st *gateway.Status) time.Time {
+	if st.ETA.IsZero() {
+		return st.Announced.Ends
+	}
+	return st.ETA
+}
+
+func appendMaintenance(d *doc, m *market.Maintenance, now time.Time) {
+	d.open('{')
+	d.time("from", m.From)
+	d.time("until", m.Until)
+	d.bool("active", m.Active(now))
+	d.bool("announced", m.Announced)
+	d.str("note", m.Note)
+	d.close('}')
 }
 
 func appendCircuit(d *doc, c *market.CircuitStatus) {
