@@ -100,11 +100,13 @@ func (p *purges) owe(k key) {
 	}
 }
 
-// told is the end of what owe noted.
-func (p *purges) told(k key) {
+// told is the end of what owe noted, unless the book was purged once more since.
+func (p *purges) told(k key, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.owed, k)
+	if (*p.all.Load())[k].Equal(at) {
+		delete(p.owed, k)
+	}
 }
 
 // owing lists what Redis was not told yet.
@@ -187,7 +189,7 @@ func (s *Store) settlePurges(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		s.memory.purges.told(k)
+		s.memory.purges.told(k, at)
 		s.log.Info("purge reached redis", slog.String("exchange", string(k.exchange)), slog.String("pair", k.pair.String()))
 	}
 }
