@@ -83,6 +83,13 @@ func (c BooksConfig) Validate() error {
 		}
 		seen[string(v.ID)] = true
 	}
+	for id, windows := range c.Maintenance {
+		for _, w := range windows {
+			if !w.Until.IsZero() && !w.Until.After(w.From) {
+				errs = append(errs, fmt.Errorf("a maintenance of %s ends before it begins", id))
+			}
+		}
+	}
 	if c.Books == nil || c.Lists == nil {
 		errs = append(errs, errors.New("a store of books and one of lists are needed"))
 	}

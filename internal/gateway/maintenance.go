@@ -62,21 +62,21 @@ func (v *venue) planned() []market.Maintenance {
 	return nil
 }
 
-// closure is the maintenance that the exchange announces as under way. Its end is a forecast: one that the exchange let pass
-// and did not take back is unknown.
+// closure is the maintenance that the exchange announces as under way. Its end is a forecast: once that is past, it is over
+// when the exchange says so, or when it was not asked for as long as it should have been.
 func (v *venue) closure(now time.Time) (market.Maintenance, bool) {
 	a := v.announced.Load()
 	if a == nil || a.State != market.VenueMaintenance {
 		return market.Maintenance{}, false
 	}
-	w := market.Maintenance{Exchange: v.ID, Until: a.Ends, Note: a.Message, Announced: true}
+	w := market.Maintenance{Exchange: v.ID, Note: a.Message, Announced: true}
 	switch {
 	case a.Ends.After(now):
+		w.Until = a.Ends
 		return w, true
-	case !a.Ends.IsZero() && a.CheckedAt.Before(a.Ends): // over by its forecast, and nothing was heard since
-		return market.Maintenance{}, false
+	case a.CheckedAt.Before(a.Ends):
+		return w, now.Sub(a.Ends) < 2*announcedFor
 	}
-	w.Until = time.Time{}
 	return w, now.Sub(a.CheckedAt) < announcementHolds
 }
 

@@ -9,10 +9,17 @@ import (
 
 // Markets answers with an exchange's list of pairs, or an *Error with CodeMarketsUnavailable that wraps why there is none.
 func (b *Books) Markets(ctx context.Context, exchange market.ExchangeID) (*Markets, error) {
-	v, err := b.venue(exchange, time.Now())
+	now := time.Now()
+	v, err := b.venue(exchange, now)
 	if err != nil {
 		return nil, err
 	}
+	m, err := b.markets(ctx, v)
+	return m, v.ease(err, now)
+}
+
+// markets takes the steps of the row.
+func (b *Books) markets(ctx context.Context, v *venue) (*Markets, error) {
 	refused := v.peek(market.OpListings)
 	var failed error
 	for _, step := range b.policy.Listings.Steps {

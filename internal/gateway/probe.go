@@ -75,13 +75,19 @@ func (b *Books) askReference(ctx context.Context, v *venue) error {
 func (b *Books) sample(ctx context.Context, v *venue) (*entry, error) {
 	now := time.Now()
 	if v.table.Load() == nil {
-		if err := b.askList(ctx, v); err != nil {
-			if b.recallList(ctx, v); v.table.Load() == nil {
-				return nil, err
-			}
+		err := b.askList(ctx, v)
+		if v.table.Load() == nil {
+			b.recallList(ctx, v)
+		}
+		switch {
+		case v.table.Load() != nil:
+		case err == nil: // a list was refused a moment ago
+			return nil, v.slow(market.OpListings)
+		default:
+			return nil, err
 		}
 	}
-	if e := v.entry(v.lastServed(now)); e != nil {
+	if e := v.entry(v.lastServed(now)); e != nil && e.listing.Load().Status != market.TradingDelisted {
 		return e, nil
 	}
 	t := v.table.Load()
