@@ -70,7 +70,7 @@ func (e *effect) isolate(id market.ExchangeID, list []market.Override) error {
 	if changed == 0 {
 		return nil
 	}
-	if same {
+	if same && changed > 1 {
 		return e.set(id, "", first, market.Classes()...)
 	}
 	for _, class := range market.Classes() {

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -242,6 +243,9 @@ func (k *fakeKeeper) Load(context.Context) (ops.Kept, error) {
 	for _, o := range k.overrides {
 		kept.Overrides = append(kept.Overrides, o)
 	}
+	slices.SortFunc(kept.Events, func(a, b market.Event) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Boot, b.Boot), cmp.Compare(a.Seq, b.Seq))
+	})
 	return kept, nil
 }
 
@@ -348,6 +352,7 @@ type rig struct {
 	answers   *fakeAnswers
 	copies    *fakeCopies
 	reloader  *fakeReloader
+	remindMu  sync.Mutex
 	reminded  []market.Override
 	registry  *prometheus.Registry
 	overrides *ops.Overrides
@@ -380,7 +385,7 @@ func newRig(boot string, keeper *fakeKeeper) *rig {
 	r.desk = ops.NewDesk(ops.DeskConfig{
 		Exchanges: []market.ExchangeID{binance, okx}, Guard: r.guard, Overrides: r.overrides, Journal: r.journal,
 		Copies: r.copies, Answers: r.answers, Keeper: keeper, Feed: r.feed, Reloader: r.reloader,
-		Remind: func(o market.Override) { r.reminded = append(r.reminded, o) }, Registerer: r.registry,
+		Remind: r.remind, Registerer: r.registry,
 	})
 	r.board = ops.NewBoard(ops.BoardConfig{
 		Instance: "gw-1", Version: "1.0", StartedAt: time.Now(), Exchanges: []market.ExchangeID{binance, okx}, Guard: r.guard,
@@ -389,6 +394,18 @@ func newRig(boot string, keeper *fakeKeeper) *rig {
 		FreshFor:   time.Second, StaleMax: time.Hour, Registerer: r.registry,
 	})
 	return r
+}
+
+func (r *rig) remind(o market.Override) {
+	r.remindMu.Lock()
+	defer r.remindMu.Unlock()
+	r.reminded = append(r.reminded, o)
+}
+
+func (r *rig) reminders() []market.Override {
+	r.remindMu.Lock()
+	defer r.remindMu.Unlock()
+	return slices.Clone(r.reminded)
 }
 
 // set changes one circuit of the guard.
