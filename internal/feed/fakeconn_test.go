@@ -83,7 +83,11 @@ func (c *conn) Subscribe(ctx context.Context, subs []market.StreamSub) error {
 	w.mu.Lock()
 	slow := w.slow
 	w.mu.Unlock()
-	time.Sleep(slow)
+	select {
+	case <-time.After(slow):
+	case <-ctx.Done():
+		return failure(market.KindCanceled)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.n.subscribes++

@@ -181,6 +181,7 @@ func (w *world) OrderBook(ctx context.Context, l market.Listing, depth int) (*ma
 	select { // the way there and back
 	case <-time.After(50 * time.Millisecond):
 	case <-ctx.Done():
+		err = failure(market.KindCanceled)
 	}
 	w.mu.Lock()
 	w.n.asking--
