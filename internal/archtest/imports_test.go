@@ -54,6 +54,7 @@ var rules = map[string]rule{
 	"internal/feed/hub":              {ours: []string{"internal/market", "internal/feed"}, outside: []string{prometheus}},
 	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/ops":                   {ours: []string{"internal/market"}, outside: []string{prometheus}},
+	"internal/notify":                {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/dashboard":             {ours: []string{"internal/market", "internal/ops"}},
 	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/feed", "internal/feed/hub", "internal/ops", "internal/api/keys", "internal/api/session", "internal/api/stream"}, outside: []string{chi, prometheus}},
 	"internal/api/stream":            {ours: []string{"internal/market", "internal/feed", "internal/feed/hub"}, outside: []string{gobwas, prometheus}},
