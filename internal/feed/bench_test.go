@@ -142,3 +142,17 @@ func BenchmarkFeed_memory(b *testing.B) {
 		stop()
 	}
 }
+
+// BenchmarkBooks_300 is what the dashboard asks for each second.
+func BenchmarkBooks_300(b *testing.B) {
+	f := newFlood(300, 1000, 300)
+	r, stop := f.run(b)
+	defer stop()
+	b.ReportAllocs()
+	b.StartTimer()
+	for b.Loop() {
+		if n := len(r.Books(fakeID)); n != 300 {
+			b.Fatalf("%d books", n)
+		}
+	}
+}

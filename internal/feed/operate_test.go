@@ -37,6 +37,7 @@ func TestResync_aWrongBookIsNeitherShownNorKept(t *testing.T) {
 				w.change("BTCUSDT")
 				synctest.Wait()
 				before := w.tally()
+				w.set(func() { w.slow = 200 * time.Millisecond }) // so that there is time to look
 				if !r.Resync(fakeID, key("BTC").Pair) {
 					t.Fatal("it is not streamed")
 				}

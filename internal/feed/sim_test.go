@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/exchange/binance"
 	"exchange-gateway/internal/exchange/coinbase"
@@ -293,5 +295,34 @@ func TestFeed_simulatedQuietAndFrozen(t *testing.T) {
 				t.Logf("stale after %v, live %v after the end", at, back)
 			})
 		})
+	}
+}
+
+// TestCut_simulatedExchanges cuts the real adapters off while books are being loaded and while they are live: the exchange
+// sees nothing more, and is asked as at a start once it is woken.
+func TestCut_simulatedExchanges(t *testing.T) {
+	for id := range pairsOf {
+		for name, after := range map[string]time.Duration{"starting": 150 * time.Millisecond, "live": 20 * time.Second} {
+			t.Run(string(id)+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					x := simulate(t, id)
+					sleep(after)
+					x.Cut(id)
+					sleep(time.Second) // what was sent has arrived
+					before := x.sim.Stats()
+					sleep(5 * time.Minute)
+					if diff := cmp.Diff(before, x.sim.Stats()); diff != "" || len(x.Status(id).Connections) != 0 {
+						t.Errorf("seen while it was cut: %s", diff)
+					}
+					for _, b := range x.Books(id) {
+						if b.Freshness.State != feed.StateStale || b.Freshness.Reason != market.KindIsolated {
+							t.Errorf("%s is %s (%v)", b.Symbol, b.Freshness.State, b.Freshness.Reason)
+						}
+					}
+					x.Wake(id)
+					t.Logf("live %v after it was woken", x.settle(5*time.Second))
+				})
+			})
+		}
 	}
 }
