@@ -82,6 +82,7 @@ type moment struct {
 	next     uint64 // number of the journal's entry after the newest one that overview shows
 	overview *Overview
 
+	log      *slog.Logger
 	metrics  *boardMetrics
 	state    sync.Once
 	text     []byte // the overview's JSON: part of frame
@@ -114,7 +115,7 @@ func (b *Board) look() *moment {
 
 // build makes a new moment. The caller holds building.
 func (b *Board) build() *moment {
-	m := &moment{at: time.Now(), metrics: b.metrics}
+	m := &moment{at: time.Now(), log: b.log, metrics: b.metrics}
 	j := b.cfg.Journal
 	// The newest event is read first: what is shown beside it may know more, never less.
 	j.mu.Lock()
@@ -133,8 +134,9 @@ func (m *moment) encode() (text, frame []byte) {
 	m.state.Do(func() {
 		doc, err := json.Marshal(m.overview)
 		if err != nil {
-			// Its floats are shares of counts and everything else is text and numbers: this cannot happen.
-			doc = []byte(`{}`)
+			// All is text and numbers, and the shares are of counts above zero: this is a mistake of ours.
+			m.log.LogAttrs(context.Background(), slog.LevelError, "overview was not encoded", slog.Any("err", err))
+			doc = []byte(`{"level":"notice","headline":"The overview could not be encoded: see the log."}`)
 		}
 		m.metrics.state.Inc()
 		m.frame = slices.Concat([]byte(frameState), doc, []byte(frameEnd))
@@ -208,6 +210,7 @@ func (b *Board) Run(ctx context.Context) error {
 			timer.Reset(max(buildEvery-time.Since(m.at), 0)) // until another one may be built
 			continue
 		}
+		m.encode() // here, and not while an event waits for a watcher's lock
 		b.watchers.state(m)
 		sent, woken = m, time.Time{}
 		timer.Reset(stateEvery)

@@ -68,7 +68,7 @@ func (b *Board) exchange(v *view) Exchange {
 	for i := range v.overrides {
 		x.Overrides = append(x.Overrides, overrideRow(&v.overrides[i]))
 	}
-	for i := range v.gates {
+	for i := range v.gates[:min(len(v.gates), maxGates)] {
 		x.Gates = append(x.Gates, gateRow(&v.gates[i]))
 	}
 	for i := range v.maintenance {
@@ -183,5 +183,9 @@ func failureRows(all []market.Failure) []Failure {
 	return rows[:min(len(rows), maxFailures)]
 }
 
-// maxFailures bounds what the overview shows of what went wrong.
-const maxFailures = 20
+// Bounds of what the overview shows: attempts that went wrong, and closed gates, of which a listing of broken symbols could
+// have thousands. Why says how many there are.
+const (
+	maxFailures = 20
+	maxGates    = 100
+)

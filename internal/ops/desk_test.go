@@ -335,6 +335,14 @@ func TestDesk_probe(t *testing.T) {
 		r.do(t, ops.Order{Verb: market.VerbRelease, Exchange: okx})
 		r.tape.take()
 
+		r.do(t, ops.Order{Verb: market.VerbIsolate, Exchange: okx, Class: market.ClassAccount, For: time.Hour})
+		r.tape.take()
+		refused(time.Hour)
+		probe.Class = market.ClassReference
+		r.do(t, probe)
+		probe.Class = ""
+		r.do(t, ops.Order{Verb: market.VerbRelease, Exchange: okx})
+
 		r.set(okx, market.ClassMarketData, func(st *market.CircuitStatus) { st.State = market.CircuitOpen })
 		r.set(okx, market.ClassAccount, func(st *market.CircuitStatus) { st.State = market.CircuitOpen })
 		r.answers.answer[market.ClassAccount] = &market.Error{Kind: market.KindTimeout}

@@ -34,7 +34,7 @@ func (o *Overrides) Withheld(exchange market.ExchangeID, pair market.Pair) (unti
 	if one := (*all)[bookKey{exchange, pair}]; one.After(until) {
 		until = one
 	}
-	if !time.Now().Before(until) {
+	if until.IsZero() || !time.Now().Before(until) {
 		return time.Time{}, false
 	}
 	return until, true

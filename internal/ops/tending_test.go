@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -52,6 +53,22 @@ func TestDesk_endsByItself(t *testing.T) {
 		}
 		if got := r.keeper.ids(); len(got) != 4 {
 			t.Errorf("written down: %v, want two orders and two ends", got)
+		}
+	})
+}
+
+// TestDesk_endsWhateverTheGuardSays: what is over is over and told once, even if the guard refuses to be told.
+func TestDesk_endsWhateverTheGuardSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig("b1", nil)
+		defer r.run(t)()
+		r.do(t, ops.Order{Verb: market.VerbIsolate, Exchange: okx, For: time.Minute})
+		r.guard.mu.Lock()
+		r.guard.failing = errors.New("no such exchange")
+		r.guard.mu.Unlock()
+		time.Sleep(time.Hour)
+		if n := len(r.guard.events(market.EventOverride)); n != 1 || len(r.overrides.All()) != 0 {
+			t.Errorf("%d ends told, want 1; in force: %+v", n, r.overrides.All())
 		}
 	})
 }

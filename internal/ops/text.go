@@ -15,7 +15,7 @@ func span(d time.Duration) string {
 	d = max(d, 0)
 	switch {
 	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
+		return "under 1 s"
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	case d < time.Hour:

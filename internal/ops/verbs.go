@@ -41,10 +41,14 @@ func (d *Desk) permit(o *Order, now time.Time) error {
 // mayProbe refuses a probe during a ban and an isolation: a request would be refused, or make the ban longer.
 func (d *Desk) mayProbe(o *Order, now time.Time) error {
 	for _, v := range d.cfg.Overrides.List(o.Exchange) {
-		if v.Kind == market.OverrideIsolate && (v.Class == "" || v.Class == o.Class) {
-			return &RefusedError{Conflict: true, Wait: v.Until.Sub(now), Detail: fmt.Sprintf(
-				"%s is isolated until %s: release it first.", target(v.Exchange, v.Class), clockTime(v.Until, now))}
+		if v.Kind != market.OverrideIsolate || (v.Class != "" && o.Class != "" && v.Class != o.Class) {
+			continue
 		}
+		detail := fmt.Sprintf("%s is isolated until %s: release it first", target(v.Exchange, v.Class), clockTime(v.Until, now))
+		if v.Class != "" && o.Class == "" {
+			detail += ", or probe another class by its name"
+		}
+		return &RefusedError{Conflict: true, Wait: v.Until.Sub(now), Detail: sentence(detail)}
 	}
 	for _, g := range d.cfg.Guard.Gates() {
 		if g.Exchange == o.Exchange && whole(g.Scope.Kind) && g.Until.After(now) {

@@ -86,16 +86,18 @@ type Watcher struct {
 func (b *Board) Watch(lastID string) (*Watcher, error) {
 	w := &Watcher{board: b, wake: make(chan struct{}, 1), idle: time.NewTimer(pingAfter), first: [][]byte{[]byte(frameRetry)}}
 	m := b.look()
+	m.encode()
 	j := b.cfg.Journal
 	j.mu.Lock()
 	missed, known := j.after(lastID)
-	if !known {
+	switch {
+	case !known:
 		j.mu.Unlock()
 		snapshot := b.snapshotFrame(m) // takes its time if nobody asked before
 		w.first = append(w.first, snapshot)
 		j.mu.Lock()
 		missed = j.from(m.next)
-	} else {
+	case m.next == j.next(): // else it shows less than the events before it, and the next one comes within 100 ms
 		w.newest = m
 	}
 	w.missed = missed

@@ -188,59 +188,70 @@ func TestWatch_afterAReconnect(t *testing.T) {
 
 // TestWatch_missesNothing: events that happen while somebody begins to watch come once, in the snapshot or after it.
 func TestWatch_missesNothing(t *testing.T) {
-	r := newRig("b1", nil)
-	stop := r.run(t)
-	const events = 400
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		for range events {
-			r.guard.trip(okx, market.CircuitClosed, market.CircuitOpen)
-			time.Sleep(50 * time.Microsecond)
-		}
-	})
-	var watching sync.WaitGroup
-	for i := range 20 {
-		watching.Go(func() {
-			lastID := ""
-			if i%2 == 1 {
-				lastID = "b1-1"
-			}
-			w, err := r.board.Watch(lastID)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer w.Close()
-			for seen := uint64(0); seen < events; {
-				text, err := w.Next(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				switch f := parse(t, text); f.event {
-				case "snapshot":
-					var s snapshot
-					if err := json.Unmarshal([]byte(f.data), &s); err != nil {
-						t.Error(err)
-						return
-					}
-					seen = uint64(len(s.Events))
-				case "event":
-					_, seq, err := market.ParseEventID(f.id)
-					if known := seen == 0 && seq == 2; err != nil || (seq != seen+1 && !known) {
-						t.Errorf("event %d after %d (%v)", seq, seen, err)
-						return
-					}
-					seen = seq
-				}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig("b1", nil)
+		stop := r.run(t)
+		const events = 400
+		var running sync.WaitGroup
+		running.Go(func() {
+			for range events {
+				r.guard.trip(okx, market.CircuitClosed, market.CircuitOpen)
+				time.Sleep(time.Millisecond)
 			}
 		})
+		for i := range 40 {
+			running.Go(func() {
+				// In the very millisecond of an event: the fake clock wakes both at once.
+				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+				lastID := ""
+				if i%2 == 1 {
+					lastID = "b1-1"
+				}
+				readAll(t, r.board, lastID, events)
+			})
+		}
+		running.Wait()
+		stop()
+		if n := r.board.Watchers(); n != 0 {
+			t.Errorf("%d still watch", n)
+		}
+	})
+}
+
+// readAll watches until it has seen the last event, and reports one that is missing or comes twice.
+func readAll(t *testing.T, b *ops.Board, lastID string, last uint64) {
+	w, err := b.Watch(lastID)
+	if err != nil {
+		t.Error(err)
+		return
 	}
-	telling.Wait()
-	watching.Wait()
-	stop()
-	if n := r.board.Watchers(); n != 0 {
-		t.Errorf("%d still watch", n)
+	defer w.Close()
+	seen := uint64(0)
+	if lastID != "" {
+		seen = 1
+	}
+	for seen < last {
+		text, err := w.Next(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		switch f := parse(t, text); f.event {
+		case "snapshot":
+			var s snapshot
+			if err := json.Unmarshal([]byte(f.data), &s); err != nil || lastID != "" {
+				t.Errorf("a snapshot after %q: %v", lastID, err)
+				return
+			}
+			seen = uint64(len(s.Events))
+		case "event":
+			_, seq, err := market.ParseEventID(f.id)
+			if err != nil || seq != seen+1 {
+				t.Errorf("event %d after %d (%v)", seq, seen, err)
+				return
+			}
+			seen = seq
+		}
 	}
 }
 
