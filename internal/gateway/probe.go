@@ -13,33 +13,21 @@ var (
 	errNoPair       = errors.New("no pair is known that trades")
 )
 
-// Answers are Books and Accounts as those see them who watch over the gateway.
-type Answers struct {
-	*Books
-	Accounts *Accounts
-}
-
-// Served counts the answers about one exchange in the last five minutes, balances among them.
-func (a Answers) Served(exchange market.ExchangeID) Tally {
-	return a.Books.Served(exchange).Plus(a.Accounts.Served(exchange))
-}
-
 // Ask makes one cheap call of a class through everything that protects the exchange, and returns how it ended. It shares a
-// call that is under way, and looks at no copy. What the call brings is kept as that of any other; a balance is dropped.
-// market.ErrNotSupported: the exchange has nothing of this class that a call could ask; streams are not asked by calls.
-func (a Answers) Ask(ctx context.Context, exchange market.ExchangeID, class market.Class) error {
-	v := a.venues[exchange]
+// call that is under way, and looks at no copy. What the call brings is kept as that of any other. market.ErrNotSupported:
+// the exchange has nothing of this class that Books could ask; balances are asked by Accounts.Ask, streams by nobody here.
+func (b *Books) Ask(ctx context.Context, exchange market.ExchangeID, class market.Class) error {
+	v := b.venues[exchange]
 	if v == nil {
-		return unknownExchange(exchange, a.order)
+		return unknownExchange(exchange, b.order)
 	}
+	ctx = market.WithLane(ctx, market.LanePrefetch)
 	switch class {
 	case market.ClassMarketData:
-		return a.askBook(market.WithLane(ctx, market.LanePrefetch), v)
+		return b.askBook(ctx, v)
 	case market.ClassReference:
-		return a.askReference(market.WithLane(ctx, market.LanePrefetch), v)
-	case market.ClassAccount:
-		return a.Accounts.Ask(ctx, exchange)
-	case market.ClassStream:
+		return b.askReference(ctx, v)
+	case market.ClassAccount, market.ClassStream:
 	}
 	return nothingToAsk(exchange, "")
 }

@@ -17,13 +17,6 @@ type Tally struct {
 	Oldest  time.Duration // the greatest age of a book that was answered; meaningful only with Live or Stale
 }
 
-// Plus adds what was counted elsewhere about the same exchange.
-func (t Tally) Plus(o Tally) Tally {
-	return Tally{
-		Live: t.Live + o.Live, Stale: t.Stale + o.Stale, Refused: t.Refused + o.Refused, Oldest: max(t.Oldest, o.Oldest),
-	}
-}
-
 // How a tally is kept: one slot more than is shown is being filled.
 const (
 	slotLength = 5 * time.Second
