@@ -21,9 +21,10 @@ func (f *Feed) Cut(id market.ExchangeID) {
 	}
 }
 
-// Wake ends Cut, and every pause that the exchange's streams make on their own account or on somebody's word: before a
-// connect, a subscription or a snapshot. What guards the exchange still paces all of them, as at a start, and may refuse
-// them: who opens a circuit or ends an isolation does that first.
+// Wake ends Cut, and every pause that the streams of the exchange make together: before the next connect, message of
+// subscriptions or snapshot, whether for failures or because they were told to wait. A book that failed alone keeps its own.
+// What guards the exchange still paces all of them, as at a start, and may refuse them: whoever lets calls through again does
+// that first.
 func (f *Feed) Wake(id market.ExchangeID) {
 	if v := f.venue(id); v != nil {
 		v.wake()

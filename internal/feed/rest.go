@@ -48,7 +48,7 @@ func (s *shard) queueSnapshot(x *seat, r rank, delay time.Duration) {
 // ask asks what is queued until ctx ends.
 func (v *venue) ask(ctx context.Context) {
 	ctx = market.WithLane(ctx, market.LanePrefetch)
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(idleCheck)
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		j, wait := v.queue.pop()

@@ -97,7 +97,7 @@ func (s *shard) keep(ctx context.Context) {
 func (s *shard) spell(ctx context.Context) bool {
 	ctx, end := s.venue.spells.begin(ctx)
 	defer end()
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(idleCheck)
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		act, wait := s.decide()
