@@ -18,12 +18,15 @@ type model struct {
 	state      market.CircuitState
 	generation int
 	since      int64
+	counts     int64 // since when results are counted: the state's beginning, or that of a window of another length
 	until      int64
 	probing    bool
 	trips      int
 	row        int
 	rowBegan   int64
 	results    []modelResult
+	counted    time.Duration // the length of the window that counts
+	worst      map[int64]market.Worst
 }
 
 type modelResult struct {
@@ -33,19 +36,62 @@ type modelResult struct {
 
 type modelPermit struct {
 	began      int64
+	slow       int64
 	generation int
 	probe      bool
 }
 
 func (m *model) change(to market.CircuitState, now int64) {
-	m.state, m.since, m.results, m.probing, m.until = to, now, nil, false, 0
+	m.state, m.since, m.counts, m.results, m.probing, m.until = to, now, now, nil, false, 0
 	m.generation++
+	if to == market.CircuitClosed {
+		m.counted = m.policy.Window
+	}
 	if to == market.CircuitOpen {
 		m.trips++
 		d := min(m.policy.OpenMin<<(min(m.trips, 10)-1), m.policy.OpenMax)
 		less, _ := bits.Mul64(*m.draw, uint64(d/5)+1)
 		m.until = now + int64(d) - int64(less)
 	}
+}
+
+// follow puts another policy in force.
+func (m *model) follow(p ClassPolicy, now int64) {
+	m.policy = p
+	if m.state == market.CircuitClosed && p.Window != m.counted {
+		m.counted, m.counts, m.results = p.Window, now, nil
+		m.generation++
+	}
+}
+
+// order ends the open time.
+func (m *model) order(now int64) {
+	if m.state == market.CircuitOpen {
+		m.until = min(m.until, max(now, m.since+2))
+	}
+}
+
+// worsen keeps the worst of the hour.
+func (m *model) worsen(now int64) {
+	w := m.window(now)
+	hour := m.worst[now/int64(time.Hour)]
+	hour.Consecutive = max(hour.Consecutive, w.Consecutive)
+	if w.Settled >= m.policy.MinSettled {
+		hour.FailureShare = max(hour.FailureShare, float64(w.Failures*10_000/w.Settled)/10_000)
+		hour.SlowShare = max(hour.SlowShare, float64(w.Slow*10_000/w.Settled)/10_000)
+	}
+	m.worst[now/int64(time.Hour)] = hour
+}
+
+// worstOf is the worst of 24 hours.
+func (m *model) worstOf(now int64) (sum market.Worst) {
+	for i := range int64(24) {
+		hour := m.worst[now/int64(time.Hour)-i]
+		sum.Consecutive = max(sum.Consecutive, hour.Consecutive)
+		sum.FailureShare = max(sum.FailureShare, hour.FailureShare)
+		sum.SlowShare = max(sum.SlowShare, hour.SlowShare)
+	}
+	return sum
 }
 
 func (m *model) refuses(now int64) bool { return m.state != market.CircuitClosed && now < m.until }
@@ -60,7 +106,7 @@ func (m *model) acquire(now int64) (modelPermit, bool) {
 	case m.state == market.CircuitOpen:
 		m.change(market.CircuitHalfOpen, now)
 	}
-	p := modelPermit{began: now, generation: m.generation, probe: m.state == market.CircuitHalfOpen}
+	p := modelPermit{began: now, slow: int64(m.policy.SlowFactor * float64(m.policy.Timeout)), generation: m.generation, probe: m.state == market.CircuitHalfOpen}
 	if p.probe {
 		m.probing, m.until = true, now+int64(m.policy.Timeout+leaseGrace)
 	}
@@ -68,9 +114,9 @@ func (m *model) acquire(now int64) (modelPermit, bool) {
 }
 
 func (m *model) window(now int64) (w market.Window) {
-	period := int64(m.policy.Window) / buckets
+	period := int64(m.counted) / buckets
 	for _, r := range m.results {
-		if (now-m.since)/period-(r.began-m.since)/period < buckets {
+		if (now-m.counts)/period-(r.began-m.counts)/period < buckets {
 			w.Settled++
 			w.Failures += int(one(r.failed))
 			w.Slow += int(one(r.slow))
@@ -84,7 +130,7 @@ func (m *model) settle(p modelPermit, now int64, effect market.Effect) {
 	if p.generation != m.generation {
 		return
 	}
-	slow := float64(now-p.began) > m.policy.SlowFactor*float64(m.policy.Timeout)
+	slow := now-p.began > p.slow
 	failed := effect == market.EffectFailure
 	if failed {
 		if m.row++; m.row == 1 {
@@ -105,6 +151,7 @@ func (m *model) settle(p modelPermit, now int64, effect market.Effect) {
 		m.change(market.CircuitClosed, now)
 	default:
 		m.results = append(m.results, modelResult{p.began, failed, slow})
+		m.worsen(now)
 		if !failed && now-m.since >= int64(m.policy.Window) {
 			m.trips = 0
 		}
@@ -119,7 +166,17 @@ func (m *model) settle(p modelPermit, now int64, effect market.Effect) {
 	}
 }
 
-// Random calls, results and pauses: the circuit does in every step what the model does. The seed is in the failure.
+// modelPolicies are what operators change between: windows of other lengths, and other thresholds in the same.
+func modelPolicies() []ClassPolicy {
+	usual := DefaultPolicy(market.ClassMarketData)
+	short, long, strict := usual, usual, usual
+	short.Timeout, short.Window, short.OpenMin = time.Second, 7*time.Second, 2*time.Second
+	long.Window, long.Consecutive = 90*time.Second, 8
+	strict.Rate, strict.SlowShare, strict.MinSettled = 0.3, 0.5, 6
+	return []ClassPolicy{usual, short, long, strict}
+}
+
+// Random calls, results, pauses, new policies and orders to probe: the circuit does in every step what the model does. The seed is in the failure.
 func TestCircuit_againstTheModel(t *testing.T) {
 	steps := 30_000
 	for seed := range uint64(8) {
@@ -133,7 +190,11 @@ func checkModel(t *testing.T, seed uint64, steps int) {
 	g := New(Config{Random: func() uint64 { draw = random.Uint64(); return draw }})
 	x := g.exchange("model")
 	c := x.circuit(market.ClassMarketData, "")
-	m := &model{policy: *c.policy, draw: &draw, state: market.CircuitClosed, since: c.since}
+	m := &model{
+		policy: *c.policy, draw: &draw, state: market.CircuitClosed, since: c.since, counts: c.since, counted: c.policy.Window,
+		worst: make(map[int64]market.Worst),
+	}
+	policies := modelPolicies()
 	type pair struct {
 		ours   permit
 		models modelPermit
@@ -149,9 +210,20 @@ func checkModel(t *testing.T, seed uint64, steps int) {
 			time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
 		case 3:
 			time.Sleep(time.Duration(random.Int64N(int64([...]time.Duration{time.Second, 4 * time.Second, time.Minute}[random.IntN(3)]))))
+			if random.IntN(300) == 0 {
+				time.Sleep(time.Duration(random.Int64N(int64(20 * time.Hour))))
+			}
 		case 4:
-			if random.IntN(50) == 0 {
+			switch random.IntN(50) {
+			case 0:
 				bad = random.IntN(11)
+			case 1:
+				p := policies[random.IntN(len(policies))]
+				c.follow(&p, now)
+				m.follow(p, now)
+			case 2:
+				c.expire(now)
+				m.order(now)
 			}
 		case 5, 6, 7:
 			if len(inFlight) > 40 {
@@ -194,6 +266,11 @@ func checkModel(t *testing.T, seed uint64, steps int) {
 		}
 		if st.State == market.CircuitClosed && st.Window != m.window(now) {
 			t.Fatalf("seed %d step %d: window %+v, model %+v", seed, step, st.Window, m.window(now))
+		}
+		worst := m.worstOf(now)
+		worst.Since = st.Worst.Since
+		if st.Worst != worst {
+			t.Fatalf("seed %d step %d: worst %+v, model %+v", seed, step, st.Worst, worst)
 		}
 		if s, until := c.state(); s == open && until != m.until {
 			t.Fatalf("seed %d step %d: open until %d, model %d", seed, step, until, m.until)

@@ -146,7 +146,9 @@ func (s *samples) read(now int64, clock clock) []market.Sample {
 	to := max(now/sampleLength, s.head)
 	total := s.total()
 	filling := total.since(&s.booked).small()
-	for i := to - market.Samples + 1; i <= to; i++ {
+	first := to - market.Samples + 1
+	began := clock.wall(first * sampleLength).Round(time.Millisecond)
+	for i := first; i <= to; i++ {
 		var of sampled
 		switch {
 		case i == s.head:
@@ -154,7 +156,7 @@ func (s *samples) read(now int64, clock clock) []market.Sample {
 		case i < s.head && i > s.head-market.Samples:
 			of = *s.at(i)
 		}
-		out = append(out, of.public(clock.wall(i*sampleLength).Round(time.Millisecond)))
+		out = append(out, of.public(began.Add(time.Duration(i-first)*market.SampleLength)))
 	}
 	return out
 }
@@ -169,6 +171,9 @@ func (t taken) small() sampled {
 }
 
 func (d *sampled) public(at time.Time) market.Sample {
+	if *d == (sampled{}) {
+		return market.Sample{At: at} // most are, of an exchange that is asked seldom
+	}
 	attempts := 0
 	for _, n := range d.latencies {
 		attempts += int(n)
