@@ -159,10 +159,11 @@ func (s *Server) exchangeProblem(err error) problem {
 	case e.Exchange != "":
 		p.origin = OriginExchange
 	}
-	p.detail = detail(p.Meaning, e)
+	meaning := p.Meaning
 	if kind == market.KindIsolated || kind == market.KindWithheld {
-		p.detail += until(e.RetryAfter)
+		meaning += until(e.RetryAfter)
 	}
+	p.detail = detail(meaning, e)
 	if code == CodeUpstreamError && e.OurFault {
 		p.detail = detail(ourFault, e)
 	}
