@@ -21,7 +21,7 @@ func newJournalMetrics(reg prometheus.Registerer) *journalMetrics {
 	m := &journalMetrics{
 		vec: vec, encoded: vec.WithLabelValues("event"),
 		unwritten: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_ops_events_unwritten_total", Help: "Events that were written down nowhere: a restart forgets them.",
+			Name: "gateway_ops_events_unwritten_total", Help: "Events that no place took in time: a restart may have forgotten them.",
 		}),
 	}
 	if reg != nil {
