@@ -55,16 +55,12 @@ func NewOperations(cfg OperationsConfig) *Operations {
 	instance := instanceName(cfg.Instance)
 	if cfg.StateDir != "" {
 		dir := directory(cfg.StateDir)
-		o.join(DegradedFile, "state_dir", fileLimit, struct {
-			*overrideFile
-			*eventFile
-		}{&overrideFile{dir: dir, log: cfg.Log}, newEventFile(dir, instance)})
+		files := fileStore{&overrideFile{dir: dir, log: cfg.Log}, newEventFile(dir, instance)}
+		o.join(DegradedFile, "state_dir", fileLimit, files)
 	}
 	if cfg.Redis != nil {
-		o.join(DegradedOperations, "redis", redisTimeout, struct {
-			*overrideRedis
-			*eventRedis
-		}{newOverrideRedis(cfg.Redis, cfg.Prefix), newEventRedis(cfg.Redis, cfg.Prefix, instance)})
+		shared := redisStore{newOverrideRedis(cfg.Redis, cfg.Prefix), newEventRedis(cfg.Redis, cfg.Prefix, instance)}
+		o.join(DegradedOperations, "redis", redisTimeout, shared)
 	}
 	return o
 }
@@ -152,15 +148,7 @@ func (o *Operations) wait(ctx context.Context, limit time.Duration, tickets []*t
 	defer cancel()
 	var errs []error
 	for _, t := range tickets {
-		select {
-		case err = <-t.done:
-		case <-ctx.Done():
-			t.place.leave(t)
-			if err = context.Cause(ctx); errors.Is(err, errLate) {
-				o.after(t.place, nil, err)
-			}
-		}
-		if err != nil {
+		if err := o.ticket(ctx, t); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -170,6 +158,26 @@ func (o *Operations) wait(ctx context.Context, limit time.Duration, tickets []*t
 		return where, nil
 	}
 	return nil, errors.Join(errs...)
+}
+
+// ticket waits for one part. One that is late is degraded from then on, until it has written.
+func (o *Operations) ticket(ctx context.Context, t *ticket) error {
+	select {
+	case err := <-t.done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-t.done: // it was in time, while another was waited for
+		return err
+	default:
+	}
+	t.place.leave(t)
+	err := context.Cause(ctx)
+	if errors.Is(err, errLate) {
+		o.after(t.place, nil, err)
+	}
+	return err
 }
 
 // after is told how a call of a part ended, and what it held.

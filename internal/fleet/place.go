@@ -26,6 +26,18 @@ type store interface {
 	Touch(ctx context.Context) error
 }
 
+// fileStore is a state directory, and redisStore is Redis.
+type (
+	fileStore struct {
+		*overrideFile
+		*eventFile
+	}
+	redisStore struct {
+		*overrideRedis
+		*eventRedis
+	}
+)
+
 // place is a store with what waits to be written to it. One goroutine at a time writes, started by whoever has something
 // to write and gone when there is nothing left: a disk or a Redis that hangs holds nobody else up.
 type place struct {
