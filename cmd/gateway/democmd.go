@@ -19,8 +19,9 @@ type demoCmd struct {
 
 // Run shows the demo until ctx ends.
 func (d demoCmd) Run(ctx context.Context, sys system) error {
+	log, _ := newLog(sys.err, config.Log{Level: d.LogLevel, Format: "text"})
 	return demo.Run(ctx, demo.Options{
-		Out: sys.out, Log: newLog(sys.err, config.Log{Level: d.LogLevel, Format: "text"}), Version: thisBuild().Version,
+		Out: sys.out, Log: log, Version: thisBuild().Version,
 		Listen: d.Listen, AdminListen: d.AdminListen, Control: d.Control, Every: d.Every, Outage: d.Outage,
 	})
 }

@@ -8,17 +8,17 @@ import (
 	"exchange-gateway/cmd/gateway/config"
 )
 
-// newLog writes JSON, or text where a person reads it.
-func newLog(w io.Writer, c config.Log) *slog.Logger {
-	var level slog.Level
+// newLog writes JSON, or text where a person reads it. The level can be changed.
+func newLog(w io.Writer, c config.Log) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo // config has checked it; this is only for callers that did not
+		level.Set(slog.LevelInfo) // config has checked it; this is only for callers that did not
 	}
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	if c.Format == "text" || c.Format == "auto" && isTerminal(w) {
-		return slog.New(slog.NewTextHandler(w, options))
+		return slog.New(slog.NewTextHandler(w, options)), level
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(slog.NewJSONHandler(w, options)), level
 }
 
 // readable writes durations as people write them: "1.5s", not nanoseconds.

@@ -3,8 +3,13 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 
 	"exchange-gateway/cmd/gateway/app"
+	"exchange-gateway/cmd/gateway/config"
 )
 
 type serveCmd struct {
@@ -17,18 +22,19 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	log := newLog(sys.err, conf.Log)
-	a, err := app.New(conf, app.Options{Log: log, Version: thisBuild().Version})
+	log, level := newLog(sys.err, conf.Log)
+	a, err := app.New(conf, app.Options{
+		Log: log, Level: level, Version: thisBuild().Version,
+		Load: func() (config.Config, error) { return s.load(sys) },
+	})
 	if err != nil {
 		return err
 	}
-	tuned := make(chan struct{})
-	tuning, stop := context.WithCancel(ctx)
-	go func() {
-		defer close(tuned)
-		tuneMemory(tuning, sys.env)
-	}()
-	defer func() { stop(); <-tuned }()
+	beside, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { tuneMemory(beside, sys.env) })
+	running.Go(func() { reloadOnSignal(beside, a) })
+	defer func() { stop(); running.Wait() }()
 	err = a.Run(ctx, func(at app.Addresses) {
 		log.InfoContext(ctx, "listening", slog.String("public", at.Public), slog.String("admin", at.Admin), slog.Bool("tls", at.TLS))
 	})
@@ -36,4 +42,19 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 		log.Info("stopped")
 	}
 	return err
+}
+
+// reloadOnSignal reads the configuration again at each SIGHUP, until ctx ends. What becomes of it is logged.
+func reloadOnSignal(ctx context.Context, a *app.App) {
+	hangups := make(chan os.Signal, 1) // further ones are one with it
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-hangups:
+			_ = a.ReloadBySignal(ctx) // it was logged: nobody waits for an answer
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -27,6 +27,15 @@ func (e *Event) Text() string {
 	return string(e.Type)
 }
 
+// Ending is a note that an override ends soon.
+func (o *Override) Ending() string {
+	word := "isolation"
+	if o.Kind == OverrideWithhold {
+		word = "withholding"
+	}
+	return fmt.Sprintf("%s: the %s by %s ends at %s (%s)", aimText(o.Exchange, o.Class, o.Pair), word, o.Actor, o.Until.UTC().Format("15:04 UTC"), o.Reason)
+}
+
 func (e *Event) circuitText() string {
 	s := fmt.Sprintf("%s %s: %s", e.Circuit.Exchange, ClassText(e.Circuit.Class), stateText(e.To))
 	if e.Circuit.Family != "" {

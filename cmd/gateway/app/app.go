@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,8 +26,12 @@ import (
 
 // Options are what does not come from configuration.
 type Options struct {
-	Log      *slog.Logger
-	Version  string
+	Log     *slog.Logger
+	Version string
+	// Load reads the configuration anew, for Reload. Nil: it cannot be reloaded.
+	Load func() (config.Config, error)
+	// Level is what Log is filtered by, for Reload. Nil: the level stays.
+	Level    *slog.LevelVar
 	Listener func(market.Event) // gets every change of a circuit or gate, in order; may be nil
 	// Transport replaces the transport to an exchange: tests run without sockets. Nil dials.
 	Transport func(market.ExchangeID) http.RoundTripper
@@ -49,8 +54,15 @@ type App struct {
 	accounts *gateway.Accounts
 	api      *api.Server
 	registry *prometheus.Registry
-	ids      []market.ExchangeID            // enabled exchanges, sorted
-	families map[market.ExchangeID][]string // API families with circuits of their own, "" among them
+	metrics  *metrics
+
+	operations operations
+	webhook    webhook // nil without a URL
+	load       func() (config.Config, error)
+	level      *slog.LevelVar
+	reloading  sync.Mutex                     // covers conf after the start
+	ids        []market.ExchangeID            // enabled exchanges, sorted
+	families   map[market.ExchangeID][]string // API families with circuits of their own, "" among them
 }
 
 // New builds the gateway. It opens no socket; the only files that it reads are those that the configuration names. All
@@ -62,7 +74,12 @@ func New(conf config.Config, o Options) (*App, error) {
 	if err := errors.Join(conf.CheckExposure(), conf.CheckTLS()); err != nil {
 		return nil, err
 	}
-	a := &App{conf: conf, log: o.Log, registry: prometheus.NewRegistry()}
+	windows, err := windows(conf)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{conf: conf, log: o.Log, load: o.Load, level: o.Level, registry: prometheus.NewRegistry()}
+	a.metrics = newMetrics(a.registry, a.degraded)
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if a.keys, a.keysErr = keys.Open(conf.KeysFile, o.Log); a.keysErr != nil {
 		// Market data on loopback needs no key, and the file is tried again: this is no reason not to start.
@@ -70,6 +87,7 @@ func New(conf config.Config, o Options) (*App, error) {
 	}
 	a.redis = newRedis(conf.Redis, o.Log)
 	a.gates = newGates(conf, a.redis, o.Log)
+	a.beginOperations()
 	if err := a.newGuard(o); err != nil {
 		return nil, err
 	}
@@ -87,17 +105,19 @@ func New(conf config.Config, o Options) (*App, error) {
 	for _, id := range a.ids {
 		a.warmer.set(id, conf.Exchanges[id].Warm)
 	}
-	a.books = gateway.NewBooks(a.booksConfig(venues))
+	a.books = gateway.NewBooks(a.booksConfig(venues, windows))
 	a.accounts = gateway.NewAccounts(gateway.AccountsConfig{
-		Exchanges: a.ids, Accounts: venues.accounts, Log: o.Log, Metrics: a.registry,
+		Exchanges: a.ids, Accounts: venues.accounts, Withheld: a.operations.overrides, ClosedUntil: a.books.ClosedUntil,
+		Log: o.Log, Metrics: a.registry,
 	})
+	a.finishOperations(o.Version)
 	a.api, err = api.New(a.apiConfig(o))
 	return a, err
 }
 
 func (a *App) newGuard(o Options) error {
 	c := resilience.Config{
-		Exchanges: policies(a.conf), Keeper: a.gates, Listener: o.Listener, Logger: a.log, Registerer: a.registry,
+		Exchanges: policies(a.conf), Keeper: a.gates, Listener: a.happened(o.Listener), Logger: a.log, Registerer: a.registry,
 	}
 	if err := c.Validate(); err != nil {
 		return err
@@ -118,11 +138,14 @@ func (a *App) KeysError() error { return a.keysErr }
 // Guard is what stands between the gateway and the exchanges.
 func (a *App) Guard() *resilience.Guard { return a.guard }
 
-// Start takes over what earlier lives left behind: the ends of bans. It must be called before the first request and
-// takes at most a quarter of a second.
+// Start takes over what earlier lives left behind: the ends of bans, what operators put in force, the history. It must be
+// called before the first request and takes little over a second at most.
 func (a *App) Start(ctx context.Context) {
 	if err := a.guard.Open(ctx); err != nil {
 		a.log.WarnContext(ctx, "gates of earlier runs may be missing", slog.Any("err", err))
+	}
+	if err := a.operations.desk.Restore(ctx); err != nil {
+		a.log.WarnContext(ctx, "overrides and history of earlier runs may be missing", slog.Any("err", err))
 	}
 }
 
@@ -130,12 +153,23 @@ func (a *App) Start(ctx context.Context) {
 // keys file, keeping books from streams. It returns when all of it has ended.
 func (a *App) Background(ctx context.Context) error {
 	gates := func(ctx context.Context) error { return a.gates.Run(ctx, a.guard.Adopt) }
-	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.feed.Run, a.warmer.run)
+	o := &a.operations
+	adopt := func(ctx context.Context) error {
+		return o.keeper.Run(ctx, func([]market.Override) { o.desk.Adopt() })
+	}
+	runs := []func(context.Context) error{
+		a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.feed.Run, a.warmer.run,
+		adopt, o.journal.Run, o.desk.Run, o.board.Run,
+	}
+	if a.webhook != nil {
+		runs = append(runs, a.webhook.Run)
+	}
+	return Together(ctx, runs...)
 }
 
 // Close ends what Start and the requests began. It is called once, after the last request, and keeps to ctx.
 func (a *App) Close(ctx context.Context) error {
-	err := a.guard.Close(ctx)
+	err := errors.Join(a.guard.Close(ctx), a.operations.keeper.Close(ctx))
 	if a.redis != nil {
 		err = errors.Join(err, a.redis.Close())
 	}

@@ -5,14 +5,17 @@ import (
 
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/api"
+	"exchange-gateway/internal/dashboard"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
 
-func (a *App) booksConfig(v venues) gateway.BooksConfig {
+func (a *App) booksConfig(v venues, windows map[market.ExchangeID][]market.Maintenance) gateway.BooksConfig {
 	c := a.conf
 	return gateway.BooksConfig{
 		Venues: v.public, Books: a.store, Lists: a.store, Inventory: a.guard, Local: localBooks{a.feed},
+		Withheld: a.operations.overrides, Maintenance: windows, OnMaintenance: a.maintained,
+		Streamed: func(id market.ExchangeID) bool { return a.feed.Status(id).WarmUp.Wanted > 0 },
 		FreshFor: c.FreshFor, StaleWait: c.StaleWait, StaleWarnAfter: c.StaleWarnAfter, StaleMaxAge: c.StaleMaxAge,
 		DefaultMaxAge: c.DefaultMaxAge, MaxDepth: c.DepthMax, Log: a.log, Metrics: a.registry,
 	}
@@ -22,8 +25,10 @@ func (a *App) apiConfig(o Options) api.Config {
 	c := a.conf
 	return api.Config{
 		Books: a.books, Accounts: a.accounts, Keys: a.keys, Hub: a.hub, Feed: a.feed,
-		Circuit: a.worstCircuit, Degraded: a.degraded,
-		MarketNeedsKey: !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
+		Board: api.BoardOf(a.operations.board), Desk: a.operations.desk, Dashboard: dashboard.New(a.newDashboard()),
+		Circuit: a.worstCircuit, Degraded: a.degraded, SessionSecret: sessionSecret(c.StateDir, a.log),
+		AdminOnLoopback: config.Loopback(c.AdminListen),
+		MarketNeedsKey:  !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
 		FreshFor: c.FreshFor, DefaultDepth: c.DepthDefault, MaxDepth: c.DepthMax, MaxInFlight: c.InFlight,
 		Version: o.Version, Log: a.log, Registry: a.registry,
 	}
@@ -31,7 +36,7 @@ func (a *App) apiConfig(o Options) api.Config {
 
 // degraded lists what does not work as configured.
 func (a *App) degraded() []string {
-	return slices.Concat(a.gates.Degraded(), a.store.Degraded(), a.keys.Degraded())
+	return slices.Concat(a.gates.Degraded(), a.operations.keeper.Degraded(), a.store.Degraded(), a.keys.Degraded())
 }
 
 // worstCircuit is the worst state among an exchange's circuits of one class, "" if it has none.
