@@ -26,25 +26,35 @@ type fakeVenue struct {
 	canceled int // calls whose context ended before they did
 	depths   []int
 	lane     market.Lane // of the last call for the list
+	bookLane market.Lane // of the last call for a book
 
-	latency     time.Duration // of each book call
-	listLatency time.Duration
-	statLatency time.Duration
-	err         error // of book calls
-	listErr     error
-	statErr     error
-	statusErr   error
-	rows        []market.Listing
-	answer      func(n int, l market.Listing, depth int) (*market.OrderBook, error) // instead of the default book
-	age         time.Duration                                                       // of the answer when it is sent
-	panics      bool
+	latency       time.Duration // of each book call
+	listLatency   time.Duration
+	statLatency   time.Duration
+	err           error // of book calls
+	listErr       error
+	statErr       error
+	statusErr     error
+	state         market.VenueState // instead of maintenance
+	ends          time.Time
+	statusLatency time.Duration
+	statusLane    market.Lane // of the last call for the status
+	rows          []market.Listing
+	answer        func(n int, l market.Listing, depth int) (*market.OrderBook, error) // instead of the default book
+	age           time.Duration                                                       // of the answer when it is sent
+	panics        bool
 }
 
 func (f *fakeVenue) enter(ctx context.Context, calls *int, latency time.Duration) (int, error) {
 	f.mu.Lock()
 	*calls++
 	n := *calls
-	if calls == &f.lists {
+	switch calls {
+	case &f.statuses:
+		f.statusLane = market.LaneOf(ctx)
+	case &f.books:
+		f.bookLane = market.LaneOf(ctx)
+	case &f.lists:
 		f.lane = market.LaneOf(ctx)
 	}
 	f.mu.Unlock()
@@ -116,12 +126,16 @@ func (f *fakeVenue) Listings(ctx context.Context) ([]market.Listing, error) {
 }
 
 func (f *fakeVenue) Status(ctx context.Context) (market.VenueStatus, error) {
-	if _, err := f.enter(ctx, &f.statuses, 0); err != nil {
+	if _, err := f.enter(ctx, &f.statuses, f.statusLatency); err != nil {
 		return market.VenueStatus{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return market.VenueStatus{State: market.VenueMaintenance, Message: "upgrade"}, f.statusErr
+	s := market.VenueStatus{State: market.VenueMaintenance, Message: "upgrade", Ends: f.ends}
+	if f.state != "" {
+		s.State = f.state
+	}
+	return s, f.statusErr
 }
 
 // set changes the venue while others may be asking it.

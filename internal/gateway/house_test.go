@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
@@ -136,4 +137,17 @@ func (l *logged) lines(with string) []string {
 		}
 	}
 	return out
+}
+
+// retryAfter is what an error tells its caller to wait.
+func retryAfter(t *testing.T, err error) time.Duration {
+	t.Helper()
+	if e, ok := errors.AsType[*gateway.Error](err); ok {
+		return e.RetryAfter
+	}
+	e, ok := errors.AsType[*market.Error](err)
+	if !ok {
+		t.Fatalf("err = %v", err)
+	}
+	return e.RetryAfter
 }

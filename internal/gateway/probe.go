@@ -92,7 +92,7 @@ func (b *Books) sample(ctx context.Context, v *venue) (*entry, error) {
 func put[T any](ctx context.Context, v *venue, op market.Op, s *slot[T], width int, do ask[T]) error {
 	asked := time.Now()
 	for {
-		f, _, pause, err := s.enter(ctx, v.crew, width, askEvery, do)
+		f, joined, pause, err := s.enter(ctx, v.crew, width, askEvery, do)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func put[T any](ctx context.Context, v *venue, op market.Op, s *slot[T], width i
 				s.leave(f, true)
 				return v.left(ctx, op)
 			}
-			if f.err == nil || !f.began.Before(asked) {
+			if f.err == nil || !joined || f.began.After(asked) {
 				return v.told(op, f.err)
 			}
 			pause = askEvery // that failure answers everybody for as long

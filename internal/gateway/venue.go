@@ -108,11 +108,12 @@ func (v *venue) told(op market.Op, err error) error {
 
 // retryAfter is the exchange's or the circuit's word on when to try again, zero if there is none.
 func retryAfter(err error) time.Duration {
-	if e, ok := errors.AsType[*market.Error](err); ok {
-		return e.RetryAfter
-	}
+	var d time.Duration
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e.RetryAfter
+		d = e.RetryAfter
 	}
-	return 0
+	if e, ok := errors.AsType[*market.Error](err); ok {
+		d = max(d, e.RetryAfter)
+	}
+	return d
 }
