@@ -5,13 +5,16 @@ SHELL   := /bin/bash
 COUNT   ?= 1
 FUZZ    ?= 30s
 
-.PHONY: help run demo build test test-clients check bench fuzz clean
+.PHONY: help run demo build test test-clients test-dashboard test-ops screenshots check bench fuzz clean
 
 help:
 	@echo "make run           the gateway on the real exchanges: no configuration, keys or Redis needed"
 	@echo "make demo          the gateway on simulated exchanges, with an outage that you can watch"
 	@echo "make test          every Go test, with the race detector and a real Redis"
 	@echo "make test-clients  ccxt from npm against the simulated exchanges"
+	@echo "make test-dashboard the dashboard in a real Chromium, against the demo"
+	@echo "make test-ops      rules, alerts and Grafana's queries against a real Prometheus"
+	@echo "make screenshots   docs/dashboard-light.png and -dark.png, from the demo"
 	@echo "make check         formatting, vet, static analysis"
 	@echo "make bench         speed and memory, as ratios against a peer in the same run"
 	@echo "make fuzz          each decoder of outside bytes for FUZZ=$(FUZZ)"
@@ -27,12 +30,22 @@ demo: build
 	@exec ./bin/gateway demo
 
 test: need-redis need-race
-	$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m ./...
+	$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m $$($(GO) list ./... | grep -v '/test/ops$$')
 	@# The race detector makes these ten times slower, and runs a part of them above; here they run in full.
 	$(GO) test -count=$(COUNT) -timeout=10m -run 'TestRandom|TestDay' ./test/stream
 
 test-clients: build
 	./test/clients/run
+
+test-dashboard: need-chromium need-redis build
+	./test/dashboard/run
+
+screenshots: need-chromium build
+	./test/dashboard/screenshots
+
+# Alone on the machine: what it waits for is counted in scrapes.
+test-ops: need-prometheus
+	$(GO) test -count=$(COUNT) -timeout=5m ./test/ops
 
 check:
 	./tools/check
@@ -46,10 +59,14 @@ fuzz:
 clean:
 	rm -rf bin tmp
 
-.PHONY: need-redis need-race need-bench
+.PHONY: need-redis need-race need-bench need-chromium need-prometheus
 need-redis:
 	@./tools/need redis-server:redis-server
 need-race:
 	@./tools/need gcc:gcc libc6-dev:/usr/include/stdio.h
 need-bench:
 	@./tools/need wrk:wrk nginx:nginx
+need-chromium:
+	@./tools/need chromium:chromium
+need-prometheus:
+	@./tools/need prometheus:promtool

@@ -31,6 +31,11 @@ func (f opsFeed) Books(id market.ExchangeID) []ops.Book {
 			Resyncs: b.Resyncs, LastResync: instant(b.LastResync), ResyncReason: named(b.ResyncReason),
 			StreamedSince: instant(b.StreamedSince),
 		}
+		if bid, ok := b.Bid.Get(); ok {
+			if ask, ok := b.Ask.Get(); ok {
+				out[i].Spread = text(market.Some(market.Spread(bid, ask)))
+			}
+		}
 		if b.Sequence.Known {
 			out[i].Sequence = &b.Sequence.Value
 		}
