@@ -35,10 +35,13 @@ export async function open(browser, url, options = {}) {
   };
 }
 
-/** accessible runs axe-core on the page as it is. A script tag would be refused by the policy, so it is evaluated. */
-export async function accessible(page, what) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+/**
+ * accessible runs axe-core on the page as it is, or on a part of it. A script tag would be refused by the policy, so it is
+ * evaluated.
+ */
+export async function accessible(page, what, part) {
+  if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axe);
+  const { violations } = await page.evaluate((p) => globalThis.axe.run(p ?? document, { resultTypes: ['violations'] }), part);
   const found = violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ''}`).join(' | ')}`);
   assert.deepEqual(found, [], `axe on ${what}`);
 }

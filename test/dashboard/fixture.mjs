@@ -111,6 +111,8 @@ export async function fixture(view) {
       if (!file.startsWith(assets)) return res.writeHead(404).end();
       res.setHeader('Content-Type', types[extname(file)] ?? 'text/plain');
       res.end(await readFile(file).catch(() => res.writeHead(404) && ''));
+    } else if (view.refused && pathname.startsWith('/v1/circuits')) {
+      res.writeHead(view.refused, { 'Content-Type': 'application/problem+json' }).end('{"code":"unauthenticated"}');
     } else if (pathname === '/v1/circuits/events') {
       res.writeHead(200, { 'Content-Type': 'text/event-stream' });
       res.write(`retry: 1000\n\n${frame('snapshot', { ...view.overview(Date.now()), events: view.events }, view.events.at(-1)?.id)}`);
@@ -132,10 +134,18 @@ export async function fixture(view) {
   });
   const send = (text) => watchers.forEach((w) => w.write(text));
   const timer = setInterval(() => view.silent || send(frame('state', view.overview(Date.now()))), SECOND);
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listen = (port) => new Promise((resolve) => { server.listen(port, '127.0.0.1', resolve); });
+  await listen(0);
+  const { port } = server.address();
   return {
-    url: `http://127.0.0.1:${server.address().port}`,
-    watchers, posts,
+    url: `http://127.0.0.1:${port}`,
+    view, watchers, posts,
+    /** pause is a gateway that was killed: nobody listens. */
+    pause() {
+      server.close();
+      server.closeAllConnections();
+    },
+    resume: () => listen(port),
     tell(e) {
       view.events.push(e);
       send(frame('event', e, e.id) + frame('state', view.overview(Date.now())));

@@ -18,11 +18,12 @@ function colour(el, name) {
 
 /**
  * @typedef {{name: string, stroke: string, fill?: string, dash?: number[], width?: number}} Line names of custom properties
- * @typedef {{el: HTMLElement, plot: any, scheme: number, watch: ResizeObserver}} Made
+ * @typedef {{el: HTMLElement, plot: any, scheme: number, stamp: string, watch: ResizeObserver}} Made
  */
 
 /**
- * chart is a widget that draws columns of numbers: data is {xs, ys, top}, where top is the end of the scale, if it is fixed.
+ * chart is a widget that draws columns of numbers: data is {xs, ys, top, stamp}, where top is the end of the scale, if it is
+ * fixed. It draws when the stamp is another one: a picture of five minutes does not change within a sample, its words do.
  * With bands, the fill of a line ends at the next line instead of at zero.
  * @param {Line[]} lines
  * @param {boolean} [bands]
@@ -57,7 +58,7 @@ export function chart(lines, bands = false) {
   return {
     /** @param {HTMLElement} el @returns {Made} */
     create(el) {
-      const made = /** @type {Made} */ ({ el, plot: null, scheme: -1, watch: new ResizeObserver(() => {
+      const made = /** @type {Made} */ ({ el, plot: null, scheme: -1, stamp: '', watch: new ResizeObserver(() => {
         if (made.plot && el.clientWidth && el.clientWidth !== made.plot.width) made.plot.setSize({ width: el.clientWidth, height: HEIGHT });
       }) });
       made.watch.observe(el);
@@ -66,7 +67,8 @@ export function chart(lines, bands = false) {
     /** @param {HTMLElement} _ @param {Made} made @param {any} data */
     update(_, made, data) {
       if (made.scheme !== scheme) draw(made, data);
-      else made.plot.setData([data.xs, ...data.ys]);
+      else if (made.stamp !== data.stamp) made.plot.setData([data.xs, ...data.ys]);
+      made.stamp = data.stamp;
     },
     /** @param {Made} made */
     destroy(made) {

@@ -29,18 +29,19 @@ export function sparks(e) {
   const n = s?.attempts?.length ?? 0;
   if (n === 0) return h('p', { class: 'quiet' }, 'Nothing was asked in the last five minutes.');
   const xs = s.attempts.map((/** @type {number} */ _, /** @type {number} */ i) => i);
-  const step = s.step_ms / 1000;
+  const step = s.step_ms / 1000, stamp = `${s.from} ${n}`;
   const attempts = sum(s.attempts), failures = sum(s.failures), refused = sum(s.refused), retries = sum(s.retries);
   const limit = e.circuits.find((/** @type {any} */ c) => c.class === 'market_data')?.thresholds.rate ?? null;
   const ratio = s.attempts.map((/** @type {number} */ a, /** @type {number} */ i) => (a ? s.failures[i] / a : null));
   const p50 = newest(s.p50_ms), p99 = newest(s.p99_ms);
   const total = attempts ? percent(failures / attempts) : 'no request';
   return h('div', { class: 'sparks' },
-    spark('Errors', errors, { xs, ys: [ratio, xs.map(() => limit)], top: 1 },
+    spark('Errors', errors, { stamp, xs, ys: [ratio, xs.map(() => limit)], top: 1 },
       `${total}${limit === null ? '' : `, a circuit opens at ${percent(limit)}`}`),
-    spark('Latency', latency, { xs, ys: [s.p99_ms, s.p50_ms] },
+    spark('Latency', latency, { stamp, xs, ys: [s.p99_ms, s.p50_ms] },
       p50 === null ? 'no answer' : `half within ${age(p50)}, 99 % within ${age(p99 ?? p50)}`),
     spark('Requests', requests, {
+      stamp,
       xs,
       ys: [s.attempts.map((/** @type {number} */ a, /** @type {number} */ i) => (a + s.refused[i]) / step), s.attempts.map((/** @type {number} */ a) => a / step)],
     }, `${rate(attempts / (n * step))} sent, ${rate(refused / (n * step))} refused, ${attempts ? (retries / attempts).toFixed(2) : '0'} retries each`));

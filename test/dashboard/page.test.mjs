@@ -1,0 +1,300 @@
+// The page in Chromium, on a gateway that shows whatever it is told.
+import { after, before, describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { accessible, launch, open, overflow } from './browser.mjs';
+import { everything, exchange, fixture, night } from './fixture.mjs';
+
+const SLOW = 20_000; // ms: what a loaded machine may take
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser.close());
+
+/** shown runs a test on a page of its own. */
+const shown = (name, view, body, options) => it(name, { timeout: 120_000 }, async () => {
+  const gateway = await fixture({ overview: everything, events: [], me: { actor: null, may_act: true, needs_name: true, why: '' }, ...view() });
+  const p = await open(browser, gateway.url, options);
+  try {
+    await p.page.waitForSelector('#x-okx, [data-line="denied"]', { timeout: SLOW });
+    await body(p, gateway);
+    p.clean();
+  } finally {
+    await p.context.close();
+    await gateway.close();
+  }
+});
+const text = async (page, selector) => (await page.textContent(selector)).replaceAll('\u00a0', ' ');
+
+describe('every state at once', () => {
+  for (const scheme of ['light', 'dark']) {
+    shown(`axe finds nothing in ${scheme}, dialogs and drawers included`, () => ({ events: night() }), async ({ page }) => {
+      await page.waitForSelector('#who:has-text("acting by name")', { timeout: SLOW });
+      await page.click('#lanes-details summary');
+      await page.waitForSelector('#lanes-details table');
+      await accessible(page, `the page in ${scheme}`);
+      for (const [what, press, dialog] of [
+        ['isolate', '[data-verb="isolate"][data-exchange="okx"]', '#order'], ['purge', '[data-verb="purge"][data-exchange="okx"]', '#order'],
+        ['a circuit', '[data-key="circuit:okx/market_data"]', '#drawer'], ['a book', '[data-key="book:binance:BTC/USDT"]', '#drawer'], ['help', '[data-act="help"]', '#help'],
+      ]) {
+        await page.click(press);
+        await page.waitForSelector(`${dialog}[open]`);
+        await accessible(page, `${what} in ${scheme}`, dialog);
+        await page.keyboard.press('Escape');
+        await page.waitForSelector(`${dialog}[open]`, { state: 'detached' });
+      }
+    }, { colorScheme: scheme });
+  }
+
+  shown('a state is a word, an icon, a hue and a border of its own', () => ({}), async ({ page }) => {
+    const look = await page.$$eval('.card', (cards) => cards.map((c) => ({
+      word: c.querySelector('.badge').textContent, icon: c.querySelector('.badge svg').innerHTML, border: getComputedStyle(c).borderLeftStyle,
+    })));
+    assert.equal(look.length, 8);
+    assert.equal(new Set(look.map((l) => l.word)).size, 8, 'words');
+    assert.equal(new Set(look.map((l) => l.icon)).size, 8, 'shapes');
+    assert.equal(new Set(look.slice(0, 4).map((l) => l.border)).size, 4, 'borders of closed, open, half-open, isolated');
+  });
+
+  shown('360 pixels are enough, dialogs and drawers included', () => ({ events: night() }), async ({ page }) => {
+    await page.waitForSelector('#lanes .seg');
+    assert.equal(await overflow(page), 0, 'the page');
+    for (const press of ['[data-verb="isolate"][data-exchange="okx"]', '[data-key="circuit:okx/market_data"]', '[data-key="book:okx:BTC/USDT"]']) {
+      await page.click(press);
+      const dialog = await page.waitForSelector('dialog[open]');
+      const { over, left, right } = await dialog.evaluate((d) => ({ over: d.scrollWidth - d.clientWidth, left: d.getBoundingClientRect().left, right: d.getBoundingClientRect().right }));
+      assert.ok(over <= 0 && left >= 0 && right <= 360, `${press}: ${over} too wide, from ${left} to ${right}`);
+      await page.keyboard.press('Escape');
+    }
+  }, { viewport: { width: 360, height: 740 } });
+
+  shown('what somebody else wrote is text', () => ({}), async ({ page, faults }) => {
+    assert.match(await text(page, '#x-kraken .force'), /<b>since<\/b>/);
+    assert.equal(await page.locator('#x-kraken .force b').count(), 0);
+    await page.evaluate(() => {
+      const script = document.createElement('script');
+      script.textContent = 'window.injected = true';
+      document.body.append(script);
+      document.body.insertAdjacentHTML('beforeend', '<p id="styled" style="position:fixed">x</p>');
+    });
+    assert.equal(await page.evaluate(() => window.injected), undefined, 'an injected script does not run');
+    assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById('styled')).position), 'static', 'nor does an injected style');
+    assert.equal(faults.splice(0).filter((f) => /Content.Security.Policy/i.test(f)).length, 2, 'both were refused');
+  });
+
+  shown('the colours follow the scheme without a reload, charts included', () => ({}), async ({ page }) => {
+    const ink = () => page.$eval('#x-binance .spark:nth-child(2) canvas', (c) => {
+      const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);
+      let i = data.length - 4;
+      while (i > 0 && data[i + 3] < 255) i -= 4;
+      return [...data.slice(i, i + 3)].join();
+    });
+    await page.waitForTimeout(200); // a chart draws in the next microtask of its frame
+    const light = await ink(), ground = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.waitForFunction((was) => getComputedStyle(document.documentElement).backgroundColor !== was, ground);
+    await page.waitForTimeout(200);
+    assert.notEqual(await ink(), light);
+  }, { colorScheme: 'light' });
+
+  shown('on a wall there is nothing to press', () => ({}), async ({ page }) => {
+    await page.goto(`${page.url()}?kiosk=1`);
+    await page.waitForSelector('#x-okx');
+    assert.equal(await page.locator('button:visible').filter({ hasNotText: /okx|binance|coinbase|kraken|bybit|gemini|bitstamp|kucoin/ }).count(), 0);
+  });
+});
+
+describe('the connection', () => {
+  const line = (page, want) => page.waitForFunction((w) => document.documentElement.dataset.line === w, want, { timeout: SLOW });
+
+  shown('that goes quiet freezes the page within five seconds', () => ({}), async ({ page }, gateway) => {
+    await line(page, 'live');
+    await page.evaluate(() => {
+      const el = document.getElementById('frozen');
+      new MutationObserver(() => { if (!el.hidden) window.frozenAt ??= Date.now(); }).observe(el, { attributes: true });
+    });
+    gateway.view.silent = true; // the connection stands, and nothing comes: a cable that was pulled
+    const from = Date.now();
+    await line(page, 'frozen');
+    const after = await page.evaluate(() => window.frozenAt) - from;
+    assert.ok(after <= 5000, `frozen ${after} ms after the frames ended`);
+    // A connection that is dead is given up, and a new one brings the page back.
+    gateway.view.silent = false;
+    await line(page, 'live');
+  });
+
+  shown('that was lost comes back without a reload, with what was missed', () => ({}), async ({ page }, gateway) => {
+    await line(page, 'live');
+    await page.evaluate(() => { window.same = true; });
+    const missed = { id: 'b1-900', at: new Date().toISOString(), type: 'action', exchange: 'okx', verb: 'probe', actor: 'night', reason: 'while you were away' };
+    gateway.pause();
+    await line(page, 'frozen');
+    assert.match(await text(page, '#frozen'), /Data frozen at \d\d:\d\d:\d\d, for \d+ s/);
+    assert.match(await page.title(), /^FROZEN at /);
+    assert.match(await page.getAttribute('#favicon', 'href'), /level-frozen\.svg$/);
+    await accessible(page, 'what a frozen page says', '#frozen');
+    const before = await text(page, '#x-okx .countdown');
+    const count = await text(page, '#frozen');
+    await page.waitForFunction((was) => document.getElementById('frozen').textContent.replaceAll('\u00a0', ' ') !== was, count, { timeout: SLOW });
+    assert.equal(await text(page, '#x-okx .countdown'), before, 'nothing counts on while nothing is known');
+    gateway.view.events.push(missed);
+    gateway.resume();
+    await line(page, 'live');
+    await page.waitForSelector('#e-b1-900', { timeout: SLOW });
+    assert.equal(await page.isHidden('#frozen'), true);
+    assert.equal(await page.evaluate(() => window.same), true, 'the page was not loaded again');
+    assert.match(await page.getAttribute('#favicon', 'href'), /level-degraded\.svg$/);
+    await page.waitForFunction(() => /while you were away/.test(document.getElementById('said').textContent), null, { timeout: SLOW });
+  });
+
+  shown('is one for ten tabs, and outlives the tab that was first', () => ({ overview: (now) => ({ ...everything(now), exchanges: [exchange('okx', now)] }) }), async ({ context, page }, gateway) => {
+    const tabs = [page];
+    while (tabs.length < 10) {
+      const tab = await context.newPage();
+      await tab.goto(gateway.url);
+      tabs.push(tab);
+    }
+    for (const tab of tabs) await line(tab, 'live');
+    assert.equal(gateway.watchers.size, 1, 'connections');
+    await page.close();
+    gateway.tell({ id: 'b1-77', at: new Date().toISOString(), type: 'action', exchange: 'okx', verb: 'probe', actor: 'night', reason: 'for all' });
+    for (const tab of tabs.slice(1)) await tab.waitForSelector('#e-b1-77', { timeout: SLOW });
+    assert.equal(gateway.watchers.size, 1, 'connections');
+  });
+
+  shown('that is refused says so and offers to log in', () => ({ refused: 401, me: { actor: null, may_act: false, needs_name: false, why: 'A key is needed.' } }), async ({ page }, gateway) => {
+    await line(page, 'denied');
+    await accessible(page, 'what a stranger sees', 'body');
+    gateway.view.answer = () => { gateway.view.refused = 0; return { status: 200, body: {} }; };
+    gateway.view.me = { actor: 'night', may_act: true, needs_name: false, why: '' };
+    await page.click('#frozen [data-act="login"]');
+    await page.fill('#login-key', 'gw_1_secret');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#x-okx', { timeout: SLOW });
+    await page.waitForSelector('#who:has-text("acting as night")');
+    assert.deepEqual(gateway.posts, [{ path: '/admin/v1/session', body: { key: 'gw_1_secret' } }]);
+    const kept = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie]) + document.documentElement.outerHTML + document.getElementById('login-key').value);
+    assert.ok(!kept.includes('gw_1_secret'), 'the key is kept nowhere');
+  });
+});
+
+describe('by keyboard', () => {
+  const okx = (more) => (now = Date.now()) => ({ ...everything(now), exchanges: [exchange('binance', now), exchange('okx', now, more)] });
+
+  shown('isolate: nothing happens before a reason and a confirmation', () => ({
+    overview: okx(),
+    answer: (_, body) => ({ status: 200, body: { verb: 'isolate', exchange: 'okx', actor: 'local:kim', reason: body.reason, event: 'b1-1', changed: true, until: new Date(Date.now() + 900_000).toISOString(), recorded: ['redis'], clients: 'Clients get stale books.' } }),
+  }), async ({ page }, gateway) => {
+    await page.keyboard.press('2');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'x-okx');
+    await page.keyboard.press('i');
+    await page.waitForSelector('#order[open]');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'order-reason');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#order-problem:has-text("Say why")');
+    await page.keyboard.type('i r p wrong prices'); // letters that mean something elsewhere
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#order-problem:has-text("Say who")');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'order-actor');
+    assert.deepEqual(gateway.posts, []);
+    await page.keyboard.type('kim');
+    assert.match(await text(page, '.consequence'), /No request goes to okx.*balances are refused.*It ends by itself at/);
+    await page.click('#order label.radio:has-text("15 min")');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#order[open]', { state: 'detached' });
+    assert.deepEqual(gateway.posts, [{ path: '/admin/v1/isolate', body: { exchange: 'okx', reason: 'i r p wrong prices', for: '15m', actor: 'kim' } }]);
+    assert.match(await text(page, '#toast'), /Clients get stale books\. Ends by itself at .* Survives a restart \(redis\)\./);
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'x-okx', 'the focus is where it was');
+  });
+
+  shown('until HH:MM, one class', () => ({ overview: okx() }), async ({ page }, gateway) => {
+    await page.keyboard.press('2');
+    await page.keyboard.press('i');
+    await page.selectOption('#order-class', 'account');
+    assert.match(await text(page, '.consequence'), /Balances at okx are refused/);
+    await page.fill('#order-until', '04:30');
+    await page.fill('#order-reason', 'keys are being changed');
+    await page.fill('#order-actor', 'kim');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#order[open]', { state: 'detached' });
+    const { body } = gateway.posts[0];
+    const until = new Date(body.until);
+    assert.deepEqual([body.class, body.for, until.getHours(), until.getMinutes()], ['account', undefined, 4, 30]);
+    assert.ok(until > new Date() && until - new Date() <= 24 * 3600 * 1000);
+  });
+
+  shown('a refusal is shown where it belongs, and what was typed stays', () => ({
+    overview: okx({ state: 'banned', gates: [{ scope: 'ip', kind: 'banned', until: new Date(Date.now() + 60_000).toISOString() }] }),
+    answer: () => ({ status: 409, body: { code: 'refused', detail: 'okx bans us for another 60 s: a probe would make it longer.' } }),
+    me: { actor: 'night', may_act: true, needs_name: false, why: '' },
+  }), async ({ page }) => {
+    await page.waitForSelector('#who:has-text("acting as night")');
+    await page.keyboard.press('2');
+    await page.keyboard.press('p');
+    await page.keyboard.type('is it back?');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#order-problem:has-text("bans us for another 60 s")');
+    assert.equal(await page.inputValue('#order-reason'), 'is it back?');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('#order[open]', { state: 'detached' });
+  });
+
+  shown('frames do not disturb: focus, typing and selection stay', () => ({ overview: okx() }), async ({ page }, gateway) => {
+    await page.focus('[data-key="book:binance:BTC/USDT"]');
+    for (let n = 1; n <= 3; n++) gateway.tell({ id: `b1-${n}`, at: new Date().toISOString(), type: 'action', exchange: 'okx', verb: 'probe', actor: 'night', reason: 'x' });
+    await page.waitForSelector('#e-b1-3');
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.key), 'book:binance:BTC/USDT');
+    await page.keyboard.press('/');
+    await page.keyboard.type('eth');
+    await page.waitForFunction(() => document.querySelectorAll('#books tbody tr').length === 1);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('t');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'timeline');
+    await page.keyboard.press('?');
+    await page.waitForSelector('#help[open]');
+    await page.check('#help input');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('2');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'timeline', 'single keys can be switched off');
+  });
+
+  shown('who may not act reads why, and is offered nothing to press', () => ({ me: { actor: null, may_act: false, needs_name: false, why: 'An ops key is needed.' } }), async ({ page }, gateway) => {
+    await page.waitForSelector('#who:has-text("read-only: An ops key is needed.")');
+    assert.equal(await page.locator('[data-act="order"]').count(), 0);
+    await page.keyboard.press('2');
+    await page.keyboard.press('i');
+    await page.waitForSelector('#toast:has-text("Read-only")');
+    assert.equal(await page.locator('#order[open]').count(), 0);
+    assert.deepEqual(gateway.posts, []);
+  });
+});
+
+describe('history', () => {
+  shown('an outage with 37 probes is one flap on the timeline, and its lines can be found, linked and copied', () => ({ events: night() }), async ({ page, context }) => {
+    await page.waitForSelector('#lanes .seg.s-open');
+    const lane = page.locator('.lane', { hasText: 'okx' });
+    assert.match(await lane.locator('.segments').getAttribute('aria-label'), /flapping ×74/);
+    await page.click('[data-act="span"][data-hours="1"]');
+    await page.waitForFunction(() => !document.querySelector('#lanes [title*="flapping"]'));
+    await page.fill('#events-filter', 'isolated');
+    await page.waitForFunction(() => document.querySelectorAll('.events li').length === 1);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.click('[data-act="copy-events"]');
+    await page.waitForSelector('#toast:has-text("Copied")');
+    const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+    assert.deepEqual(copied.map((e) => [e.verb, e.actor]), [['isolate', 'night']]);
+    await page.fill('#events-filter', '');
+    await page.evaluate(() => { location.hash = '#event=b1-1'; });
+    await page.waitForSelector('#e-b1-1.linked');
+    assert.ok(await page.locator('#e-b1-1').evaluate((e) => e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().bottom <= innerHeight), 'the linked line is in view');
+    await page.evaluate(() => { location.hash = '#event=b1-999'; });
+    await page.waitForSelector('#events-list:has-text("b1-999 is not among")');
+  });
+
+  shown('five thousand events are no burden', () => ({
+    events: Array.from({ length: 5000 }, (_, i) => ({ id: `b1-${i + 1}`, at: new Date(Date.now() - (5000 - i) * 15_000).toISOString(), type: 'circuit', exchange: 'okx', class: 'market_data', from: i % 2 ? 'open' : 'closed', to: i % 2 ? 'closed' : 'open', cause: 'rate', window: { settled: 20, failures: 11 } })),
+  }), async ({ page }) => {
+    assert.ok(await page.locator('.events li').count() <= 100);
+    assert.ok(await page.locator('.seg').count() < 400, 'what is too short to be seen is folded');
+    await page.click('[data-act="more-events"]');
+    await page.waitForFunction(() => document.querySelectorAll('.events li').length === 200);
+  });
+});
