@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -29,7 +30,10 @@ func (s *Server) circuitEvents(_ context.Context, c *call, r *http.Request, _ *q
 	}
 	defer s.watchers.leave()
 	w, err := s.cfg.Board.Watch(clip(r.Header.Get("Last-Event-Id")))
-	if err != nil {
+	switch {
+	case errors.Is(err, ops.ErrStopped):
+		return stream.ErrStopping
+	case err != nil:
 		return &requestError{code: CodeOverloaded, detail: "Too many clients follow the events already: " + strconv.Itoa(ops.MaxWatchers) + "."}
 	}
 	defer w.Close()

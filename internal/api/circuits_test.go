@@ -267,6 +267,30 @@ func TestCircuitEvents_aSlowClientIsCutOff(t *testing.T) {
 	f(func(w *fakeWatcher) { w.end(ops.ErrSlow) }, 0)
 }
 
+// A first frame of megabytes may take a while: who takes a part of it every few seconds is not cut off.
+func TestCircuitEvents_aBadLineIsNotCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newDeskRig(t)
+		p := r.serveAdmin(t)
+		conn, in := follow(t, p, "")
+		defer conn.Close()
+		until(t, in, "retry: 1000")
+		const size = 1 << 20
+		r.board.watch(0).say("event: snapshot\ndata: " + strings.Repeat("x", size) + "\n\n")
+		began, got := time.Now(), 0
+		for buf := make([]byte, 32<<10); got < size; {
+			time.Sleep(2 * time.Second) // fake clock
+			n, err := io.ReadFull(in, buf)
+			if got += n; err != nil {
+				t.Fatalf("cut off after %d bytes and %v: %v", got, time.Since(began), err)
+			}
+		}
+		if time.Since(began) < time.Minute {
+			t.Errorf("it took only %v", time.Since(began))
+		}
+	})
+}
+
 // A client that does not read its last word is cut off at the bound of the drain.
 func TestCircuitEvents_theDrainWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/api/session"
 	"exchange-gateway/internal/feed/hub"
 	"exchange-gateway/internal/market"
 )
@@ -22,7 +23,7 @@ type Config struct {
 	Hub      *hub.Hub   // fans streamed books out; nil: the routes of streams are not there
 	Feed     Feed       // tells of them; nil tells nothing
 	Board    Board      // shows circuits; nil: its routes are not there
-	Desk     Desk       // carries out what operators order; nil: its routes are not there
+	Desk     Desk       // carries out what operators order; needed with a board, and of no use without
 
 	// Dashboard is the page on the admin listener: / and everything under /ui. Nil: there is none.
 	Dashboard http.Handler
@@ -33,7 +34,7 @@ type Config struct {
 	Degraded func() []string
 
 	MarketNeedsKey  bool // market data needs a key with market:read; right for every listener beyond loopback
-	OpsNeedsKey     bool // /metrics needs a key with ops:read; right for every admin listener beyond loopback
+	OpsNeedsKey     bool // the admin listener needs a key with ops:read for all that it shows; right for every one beyond loopback
 	AdminOnLoopback bool // the admin listener is: while no key has ops:write, whoever works on this machine may act
 
 	// SessionSecret signs the sessions of browsers: at least session.SecretSize random bytes, kept from one start to the
@@ -79,6 +80,12 @@ func (c Config) Validate() error {
 	var errs []error
 	if c.Books == nil || c.Accounts == nil || c.Keys == nil || c.Registry == nil {
 		errs = append(errs, errors.New("books, accounts, keys and a registry are needed"))
+	}
+	if (c.Board == nil) != (c.Desk == nil) {
+		errs = append(errs, errors.New("a board and a desk are needed together"))
+	}
+	if n := len(c.SessionSecret); n > 0 && n < session.SecretSize {
+		errs = append(errs, fmt.Errorf("the secret of sessions has %d bytes; at least %d are needed", n, session.SecretSize))
 	}
 	if c.FreshFor < 0 || c.Deadline < 0 {
 		errs = append(errs, errors.New("durations cannot be negative"))

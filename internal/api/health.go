@@ -47,8 +47,6 @@ func (s *Server) operatorRoutes(m chi.Router) {
 		for _, a := range actions() {
 			m.Post("/admin/v1/"+string(a.verb), s.serveAction(a))
 		}
-	}
-	if s.operates() {
 		m.Post("/admin/v1/session", s.serveOperator(RouteSession, s.login))
 		m.Post("/admin/v1/session/end", s.serveOperator(RouteSession, s.logout))
 		m.Get("/admin/v1/me", s.serveOperator(RouteMe, s.me))

@@ -49,6 +49,3 @@ var _ Desk = (*ops.Desk)(nil)
 // maxOperations bounds the requests of operators that are being answered at once. They have a bound of their own, or a flood
 // of bots would keep out the one who came to end it.
 const maxOperations = 64
-
-// operates tells whether the server has anything for operators.
-func (s *Server) operates() bool { return s.cfg.Board != nil || s.cfg.Desk != nil }

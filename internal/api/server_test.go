@@ -246,9 +246,9 @@ func TestNew_refusesNonsense(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	r := newRig(t)
-	cfg := api.Config{Books: r.books, Accounts: r.accounts, Registry: r.registry, DefaultDepth: 5000, Deadline: -1}
+	cfg := api.Config{Books: r.books, Accounts: r.accounts, Registry: r.registry, DefaultDepth: 5000, Deadline: -1, Board: newFakeBoard(), SessionSecret: []byte("short")}
 	err := cfg.Validate()
-	for _, want := range []string{"keys", "depth 5000", "negative"} {
+	for _, want := range []string{"desk", "secret of sessions", "keys", "depth 5000", "negative"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}

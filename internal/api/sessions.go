@@ -97,7 +97,7 @@ func (s *Server) sendStanding(c *call, st standing) {
 		d.null("actor")
 	}
 	d.bool("may_read", !s.cfg.OpsNeedsKey || st.key != nil && st.key.Scopes.Has(keys.OpsRead))
-	d.bool("may_act", s.cfg.Desk != nil && st.err == nil)
+	d.bool("may_act", st.err == nil)
 	d.bool("needs_name", st.local)
 	why := ""
 	if e, ok := st.err.(*requestError); ok { // made in standingOf and never wrapped

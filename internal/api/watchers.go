@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,15 +126,21 @@ var (
 	noBuffering = []string{"no"} // nginx would hold events back
 )
 
+// maxPiece is how much is written within one bound of patience. The first frame has a day of events and up to 2 MB, for
+// which a phone on a bad line takes longer: it is cut off only when it takes nothing.
+const maxPiece = 64 << 10
+
 func (w *watchers) write(c *call, out *http.ResponseController, frame []byte) error {
-	if err := out.SetWriteDeadline(time.Now().Add(w.patience)); err != nil {
-		return err
-	}
-	if err := w.base.Err(); err != nil { // it ended before the bound was set, and could not end the write
-		return err
-	}
-	if _, err := c.Write(frame); err != nil {
-		return err
+	for piece := range slices.Chunk(frame, maxPiece) {
+		if err := out.SetWriteDeadline(time.Now().Add(w.patience)); err != nil {
+			return err
+		}
+		if err := w.base.Err(); err != nil { // it ended before the bound was set, and could not end the write
+			return err
+		}
+		if _, err := c.Write(piece); err != nil {
+			return err
+		}
 	}
 	return out.Flush()
 }

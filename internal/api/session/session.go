@@ -10,7 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +44,7 @@ func New(ring *keys.Ring, secret []byte) (*Sessions, error) {
 		_, _ = rand.Read(secret) // never fails, see crypto/rand
 	}
 	if len(secret) < SecretSize {
-		return nil, errors.New("the secret of sessions is too short")
+		return nil, fmt.Errorf("the secret of sessions has %d bytes; at least %d are needed", len(secret), SecretSize)
 	}
 	return &Sessions{ring: ring, secret: secret}, nil
 }
