@@ -13,6 +13,8 @@ const (
 	// sweepEvery is how often everything is looked at. What has a moment of its own (the end of a book's time) is looked at
 	// then.
 	sweepEvery = time.Second
+	// sweepLeast is the least time between two looks.
+	sweepLeast = time.Millisecond
 	// recheckBefore is how long before the end of its time a book is checked by REST: enough for a queue, and late enough
 	// that a book which is merely slow costs nothing.
 	recheckBefore = 20 * time.Second
@@ -50,7 +52,7 @@ func (v *venue) sweep(ctx context.Context, all *sync.WaitGroup) {
 				v.compare(now)
 				v.tellTurns(now)
 			}
-			timer.Reset(max(min(v.sweepShards(), time.Until(next)), 0))
+			timer.Reset(max(min(v.sweepShards(), time.Until(next)), sweepLeast))
 		}
 	}
 }
