@@ -66,7 +66,7 @@ func (d *Desk) afterRelease(o *Order, ended []market.Override, now time.Time) st
 	case len(ended) == 0:
 		said = append(said, "Nothing was in force that this ends, so nothing changes.")
 	case isolated > 0:
-		said = append(said, fmt.Sprintf("%s is asked again; clients get live answers as soon as it answers.", target(o.Exchange, o.Class)))
+		said = append(said, fmt.Sprintf("Requests go to %s again; clients get live answers as soon as it answers.", target(o.Exchange, o.Class)))
 	}
 	if withheld > 0 {
 		what := string(o.Exchange)
@@ -82,7 +82,7 @@ func (d *Desk) afterRelease(o *Order, ended []market.Override, now time.Time) st
 			break
 		}
 	}
-	return sentence(strings.Join(said, " "))
+	return strings.Join(said, " ")
 }
 
 // overrideText is an override as people say it: "okx account isolated until 05:30 UTC".
@@ -97,29 +97,27 @@ func overrideText(v *market.Override, now time.Time) string {
 	return fmt.Sprintf("%s withheld until %s", what, clockTime(v.Until, now))
 }
 
-// afterProbe is what clients see once the exchange was asked.
-func (d *Desk) afterProbe(o *Order) string {
+// afterProbe is what clients see once the exchange was asked; answered tells whether it had an answer to everything.
+func (d *Desk) afterProbe(o *Order, answered bool) string {
 	var open, probing []string
 	for _, st := range d.circuits(o) {
-		name := market.ClassText(st.ID.Class)
-		if st.ID.Family != "" {
-			name += " (" + st.ID.Family + ")"
-		}
 		switch st.State {
 		case market.CircuitOpen:
-			open = append(open, name)
+			open = append(open, circuitName(&st))
 		case market.CircuitHalfOpen:
-			probing = append(probing, name)
+			probing = append(probing, circuitName(&st))
 		case market.CircuitClosed:
 		}
 	}
 	switch {
 	case len(open) > 0:
-		return fmt.Sprintf("%s is still open for %s: clients get what they got before.", o.Exchange, joined(open))
+		return fmt.Sprintf("Still open at %s: %s. Clients get what they got before.", o.Exchange, joined(open))
 	case len(probing) > 0:
-		return fmt.Sprintf("%s is being asked for %s: clients get live answers as soon as it answers.", o.Exchange, joined(probing))
+		return fmt.Sprintf("Under way at %s: %s. Clients get live answers as soon as it answers.", o.Exchange, joined(probing))
+	case !answered:
+		return fmt.Sprintf("No circuit of %s is open: clients get live answers wherever it gives some.", target(o.Exchange, o.Class))
 	}
-	return fmt.Sprintf("%s answers: clients get live answers.", target(o.Exchange, o.Class))
+	return fmt.Sprintf("Clients get live answers: %s answers, and none of its circuits that this is about is open.", o.Exchange)
 }
 
 // unrecorded says what a restart would forget.

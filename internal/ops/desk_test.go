@@ -353,7 +353,7 @@ func TestDesk_probe(t *testing.T) {
 		if out.Result != "market_data closed, account timeout" || !out.Changed {
 			t.Errorf("outcome %+v", out)
 		}
-		if want := "Okx is still open for account: clients get what they got before."; !strings.EqualFold(out.Clients, want) {
+		if want := "Still open at okx: account. Clients get what they got before."; out.Clients != want {
 			t.Errorf("clients = %q", out.Clients)
 		}
 
@@ -363,6 +363,16 @@ func TestDesk_probe(t *testing.T) {
 		began := time.Now()
 		if out := r.do(t, probe); out.Result != "timeout" || time.Since(began) != 5*time.Second {
 			t.Errorf("%q after %v", out.Result, time.Since(began))
+		}
+
+		r.set(okx, market.ClassAccount, func(st *market.CircuitStatus) { st.State = market.CircuitClosed })
+		r.answers.ask = nil
+		if out := r.do(t, probe); out.Result != "timeout" || !strings.HasPrefix(out.Clients, "No circuit of okx account is open") {
+			t.Errorf("outcome %+v", out)
+		}
+		r.answers.answer[market.ClassAccount] = nil
+		if out := r.do(t, probe); out.Result != "closed" || out.Changed || !strings.HasPrefix(out.Clients, "Clients get live answers") {
+			t.Errorf("outcome %+v", out)
 		}
 
 		r.guard.probe = &market.Error{Kind: market.KindIsolated, RetryAfter: time.Minute} // came up in between

@@ -104,10 +104,9 @@ func (g *fakeGuard) Tell(ev market.Event) market.Event {
 	g.told = append(g.told, ev)
 	listen := g.listen
 	g.mu.Unlock()
-	switch ev.Type {
-	case market.EventAction:
+	if ev.Type == market.EventAction {
 		g.tape.add("tell %s", ev.Action.Verb)
-	case market.EventOverride:
+	} else if ev.Type == market.EventOverride {
 		g.tape.add("tell end of %s", ev.Override.Kind)
 	}
 	if listen != nil {

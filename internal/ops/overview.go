@@ -56,7 +56,7 @@ type Exchange struct {
 	Level       Level             `json:"level"`
 	Why         string            `json:"why"`           // a sentence, "" when all is well
 	Clients     string            `json:"clients"`       // a sentence: what clients get now
-	Since       *time.Time        `json:"since"`         // of State, null if it was always so
+	Since       *time.Time        `json:"since"`         // of State, null if unknown or always so; trouble counts from when the circuit left closed
 	NextProbe   *time.Time        `json:"next_probe_at"` // of the circuit that State is about, null unless open
 	ProbeDue    bool              `json:"probe_due"`     // open, its time is over, and nobody has called since
 	LastSuccess *time.Time        `json:"last_success"`  // the last attempt that ended well

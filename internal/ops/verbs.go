@@ -215,6 +215,7 @@ func (d *Desk) ask(ctx context.Context, o *Order, out *Outcome) {
 		asked.Go(func() { said[i] = d.askOne(ctx, o.Exchange, class) })
 	}
 	asked.Wait()
+	answered := !slices.ContainsFunc(said, func(word string) bool { return word != string(market.CircuitClosed) })
 	out.Result = said[0]
 	if o.Class == "" {
 		for i, class := range classes {
@@ -222,7 +223,7 @@ func (d *Desk) ask(ctx context.Context, o *Order, out *Outcome) {
 		}
 		out.Result = strings.Join(said, ", ")
 	}
-	out.Clients = d.afterProbe(o) + d.unrecorded(out)
+	out.Clients = d.afterProbe(o, answered) + d.unrecorded(out)
 }
 
 // askOne is what an exchange said to one question, in one word: the state of the circuit if it answered, else the kind of

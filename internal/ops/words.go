@@ -31,14 +31,11 @@ func (v *view) whyText(h *history) string {
 
 // banText is a gate that shuts the whole exchange.
 func (v *view) banText() string {
-	g, reason, lasting := v.ban(), "", ""
-	switch g.Kind {
-	case market.KindRestricted:
+	g, reason, lasting := v.ban(), "it refuses our address", ""
+	if g.Kind == market.KindRestricted {
 		reason = "it does not serve our place on earth"
-	case market.KindRateLimited:
+	} else if g.Kind == market.KindRateLimited {
 		reason = "it refuses our address for asking too often"
-	default:
-		reason = "it refuses our address"
 	}
 	if !v.since.IsZero() {
 		lasting = ", for " + span(v.now.Sub(v.since)) + " so far"
