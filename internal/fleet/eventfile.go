@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -147,43 +148,37 @@ func (f *eventFile) Read(ctx context.Context) (p past, err error) {
 }
 
 func (f *eventFile) both(ctx context.Context) (p past, err error) {
+	var lines [][]byte
 	for _, name := range []string{f.name + eventFileOld, f.name + eventFileEnd} {
-		if err = f.lines(ctx, name, &p); err != nil {
-			break
+		text, err := f.end(name)
+		if err != nil {
+			return past{}, err
 		}
+		lines = slices.AppendSeq(lines, bytes.Lines(text))
 	}
-	return p, err
+	p.read(ctx, lines)
+	return p, nil
 }
 
-// lines reads one file, of one that is larger than any of ours its end.
-func (f *eventFile) lines(ctx context.Context, name string, p *past) error {
+// end reads one file, of one that is larger than any of ours its end.
+func (f *eventFile) end(name string) ([]byte, error) {
 	r, err := os.Open(f.dir.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close() // opened for reading
 	const most = 2 * maxEventFile
 	if info, err := r.Stat(); err != nil {
-		return err
+		return nil, err
 	} else if info.Size() > most {
 		if _, err := r.Seek(-most, io.SeekEnd); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	text, err := io.ReadAll(io.LimitReader(r, most))
-	if err != nil {
-		return err
-	}
-	for one := range bytes.Lines(text) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		p.read(one)
-	}
-	return nil
+	return io.ReadAll(io.LimitReader(r, most))
 }
 
 // Touch says that the history is in use, so that no other instance forgets it.

@@ -51,6 +51,7 @@ func (r *eventRedis) Write(ctx context.Context, b batch) error {
 
 // Read returns the history. What is no list of lines is none.
 func (r *eventRedis) Read(ctx context.Context) (p past, err error) {
+	var all [][]byte
 	for from := int64(0); from <= maxEvents; from += page {
 		lines, err := r.client.LRange(ctx, r.key, from, from+page-1).Result()
 		if err != nil && redis.HasErrorPrefix(err, "WRONGTYPE") {
@@ -60,12 +61,13 @@ func (r *eventRedis) Read(ctx context.Context) (p past, err error) {
 			return past{}, fmt.Errorf("read events from redis: %w", err)
 		}
 		for _, text := range lines {
-			p.read([]byte(text))
+			all = append(all, []byte(text))
 		}
 		if len(lines) < page {
 			break
 		}
 	}
+	p.read(ctx, all)
 	return p, nil
 }
 

@@ -47,8 +47,8 @@ var (
 	NextVersion     = next
 )
 
-// Read is read, for fuzzing.
-func (p *past) Read(text []byte) { p.read(text) }
+// Read is line, for fuzzing.
+func (p *past) Read(text []byte) { p.line(text) }
 
 // Found is what was read.
 func (p *past) Found() (events, rubbish, unknown int) { return len(p.events), p.rubbish, p.unknown }
@@ -85,9 +85,9 @@ func SmallFiles(o *Operations, most int64) *Operations {
 	return o
 }
 
-// Patient makes Append and Save wait for as long as a busy machine may take.
+// Patient makes Append, Save and Load wait for as long as a busy machine may take.
 func Patient(o *Operations) *Operations {
-	o.appendWait, o.saveWait = 20*time.Second, 20*time.Second
+	o.appendWait, o.saveWait, o.loadWait = 20*time.Second, 20*time.Second, 20*time.Second
 	for _, p := range o.places {
 		p.limit = 20 * time.Second
 	}

@@ -18,7 +18,8 @@ type Kept struct {
 }
 
 // Load returns what the parts know, joined. It takes a second at most, except that a disk that hangs is waited for. A part
-// that fails is degraded, not an error, and Run reads its overrides later.
+// that fails is degraded, not an error, and Run reads its overrides later. Events that take too long to read are left out,
+// the oldest, and Since says so.
 func (o *Operations) Load(ctx context.Context) (Kept, error) {
 	pasts := make([]past, len(o.places))
 	var wg sync.WaitGroup
@@ -43,7 +44,7 @@ func (o *Operations) Load(ctx context.Context) (Kept, error) {
 
 // load reads one part, within its time more than once if it does not answer.
 func (o *Operations) load(ctx context.Context, p *place) (got past) {
-	ctx, cancel := context.WithTimeout(ctx, loadWait)
+	ctx, cancel := context.WithTimeout(ctx, o.loadWait)
 	defer cancel()
 	var err error
 	for {

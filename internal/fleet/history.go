@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -55,10 +56,26 @@ type past struct {
 	since   time.Time               // from then on nothing is missing; zero: there is no history
 	rubbish int                     // lines that are none, such as one that a kill tore
 	unknown int                     // events of a newer gateway's, which stay where they are
+
+	first time.Time // of the first event that was read, as they were written
 }
 
-// read takes one line in the order in which they were written.
-func (p *past) read(text []byte) {
+// read takes the lines of a history, which are in the order in which they were written. It begins with the newest, and
+// leaves off at maxEvents, or when ctx ends: the past is not worth a start that waits for it.
+func (p *past) read(ctx context.Context, lines [][]byte) {
+	for _, text := range slices.Backward(lines) {
+		if ctx.Err() != nil || len(p.events) >= maxEvents {
+			break
+		}
+		p.line(text)
+	}
+	if p.since.IsZero() {
+		p.since = p.first // what is before it, its marker included, has been given up or left out
+	}
+}
+
+// line takes one line, which is older than those before.
+func (p *past) line(text []byte) {
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0: // the end of a torn line
@@ -66,9 +83,9 @@ func (p *past) read(text []byte) {
 		var m marker
 		if json.Unmarshal(text, &m) != nil || !written(m.Since) {
 			p.rubbish++
-			return
+		} else if p.since.IsZero() {
+			p.since = m.Since
 		}
-		p.since = m.Since
 	default:
 		p.event(text)
 	}
@@ -91,9 +108,7 @@ func (p *past) event(text []byte) {
 		}
 		return
 	}
-	if p.since.IsZero() {
-		p.since = e.At // what was before it, its marker included, has been given up
-	}
+	p.first = e.At
 	if p.events == nil {
 		p.events = map[string]market.Event{}
 	}

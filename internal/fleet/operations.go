@@ -46,7 +46,7 @@ type Operations struct {
 	table  table
 	news   chan struct{} // others changed overrides
 
-	appendWait, saveWait time.Duration
+	appendWait, saveWait, loadWait time.Duration
 }
 
 // NewOperations does no I/O.
@@ -67,7 +67,8 @@ func NewOperations(cfg OperationsConfig) *Operations {
 
 func newOperations(log *slog.Logger) *Operations {
 	return &Operations{
-		log: log, table: table{all: marks{}}, news: make(chan struct{}, 1), appendWait: appendWait, saveWait: saveWait,
+		log: log, table: table{all: marks{}}, news: make(chan struct{}, 1),
+		appendWait: appendWait, saveWait: saveWait, loadWait: loadWait,
 	}
 }
 

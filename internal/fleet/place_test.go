@@ -299,7 +299,7 @@ func TestOperations_whatCanOnlyBeReadStaysDegraded(t *testing.T) {
 type readOnly struct{ fakeStore }
 
 func (*readOnly) Put(context.Context, []fleet.Mark) ([]fleet.Mark, error) { return nil, errReadOnly }
-func (*readOnly) Write(context.Context, fleet.Batch) error               { return errReadOnly }
+func (*readOnly) Write(context.Context, fleet.Batch) error                { return errReadOnly }
 
 var errReadOnly = errors.New("READONLY You can't write against a read only replica")
 
@@ -337,4 +337,3 @@ func TestOperations_adoptIsNeverLeftBehind(t *testing.T) {
 		closes(t, other)
 	})
 }
-
