@@ -156,7 +156,10 @@ func TestFeed_aNewConnectionOwesNothing(t *testing.T) {
 				market.StreamEvent{Kind: market.StreamLost, Symbol: "BTCUSDT", Err: failure(market.KindMalformed)},
 				market.StreamEvent{Kind: market.StreamWanted, Symbol: "BTCUSDT"},
 			)
-			sleep(40 * time.Second)
+			synctest.Wait()
+			for r.state(t, "BTC").State != feed.StateLive { // at most a minute each time
+				sleep(time.Second)
+			}
 		}
 		w.tell(
 			market.StreamEvent{Kind: market.StreamLost, Symbol: "BTCUSDT", Err: failure(market.KindMalformed)},
