@@ -107,6 +107,10 @@ func (j *Journal) trim(now time.Time) {
 
 // seed puts what an earlier life left behind before what happened in this one.
 func (j *Journal) seed(kept Kept) {
+	if n := len(kept.Events) - MaxEvents; n > 0 {
+		kept.Since = later(kept.Since, kept.Events[n-1].At.Add(1))
+		kept.Events = kept.Events[n:]
+	}
 	old := make([]*entry, 0, len(kept.Events))
 	for i := range kept.Events {
 		e, err := newEntry(&kept.Events[i])

@@ -21,7 +21,7 @@ type view struct {
 	state   State
 	level   Level
 	since   time.Time
-	worst   *market.CircuitStatus // the circuit that state is about, nil if it is about none
+	worst   *market.CircuitStatus // the circuit that matters most of those that are not closed, nil if all are
 	why     string                // without capital letter and full stop, "" if all is well
 	clients string                // likewise
 }

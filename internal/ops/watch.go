@@ -74,16 +74,19 @@ type Watcher struct {
 
 	mu     sync.Mutex
 	first  [][]byte // what it begins with, in order
-	missed []*entry // what happened since the last event that it knows, then what happens: Next sends these in order
-	events []*entry
-	newest *moment // nil if it was sent
-	bye    []byte  // nil until the board closes
-	err    error   // why it ended
+	missed []*entry // what happened between what it begins with and its first event; at most what the journal keeps
+	events []*entry // what happened since; at most maxBehind
+	newest *moment  // nil if it was sent
+	bye    []byte   // nil until the board closes
+	err    error    // why it ended
 }
 
 // Watch begins to watch. lastID is the id of the last event that the watcher knows, "" if it knows none: if that event is
 // kept, the first frames are the events after it; otherwise the first frame is a snapshot. The caller closes the watcher.
 func (b *Board) Watch(lastID string) (*Watcher, error) {
+	if err := b.watchers.room(); err != nil {
+		return nil, err
+	}
 	w := &Watcher{board: b, wake: make(chan struct{}, 1), idle: time.NewTimer(pingAfter), first: [][]byte{[]byte(frameRetry)}}
 	m := b.look()
 	m.encode()
@@ -110,14 +113,28 @@ func (b *Board) Watch(lastID string) (*Watcher, error) {
 	return w, nil
 }
 
-func (ws *watchers) add(w *Watcher) error {
+// room tells whether one more may watch, before any work is done for it.
+func (ws *watchers) room() error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
+	return ws.full()
+}
+
+func (ws *watchers) full() error {
 	switch {
 	case ws.stopped:
 		return ErrStopped
 	case len(ws.all) >= MaxWatchers:
 		return ErrFull
+	}
+	return nil
+}
+
+func (ws *watchers) add(w *Watcher) error {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if err := ws.full(); err != nil {
+		return err
 	}
 	ws.all[w] = struct{}{}
 	return nil
