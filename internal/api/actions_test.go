@@ -149,6 +149,9 @@ func TestAction_refusalsOfTheDesk(t *testing.T) {
 		if w.Code != status || p.Code != code || p.Detail != detail || p.Retryable != (retry > 0) {
 			t.Errorf("%v: %d %+v", err, w.Code, p)
 		}
+		if (p.Exchange == nil) != (verb == "reload") || p.Exchange != nil && *p.Exchange != "okx" {
+			t.Errorf("%v: exchange %v", err, p.Exchange)
+		}
 		if retry > 0 && (*p.RetryAfterMS < retry.Milliseconds() || *p.RetryAfterMS > 2*retry.Milliseconds()+1000) {
 			t.Errorf("%v: retry after %d ms, want %v and a bit", err, *p.RetryAfterMS, retry)
 		}

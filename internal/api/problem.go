@@ -277,8 +277,8 @@ func (s *Server) fail(c *call, r *http.Request, err error) {
 		c.status, c.abort = statusClientClosed, true // nothing is written: an empty answer could be taken for a good one
 		return
 	}
-	if p.kind != market.KindNone && p.exchange == "" {
-		p.exchange = c.note.exchange // an error that nobody classified does not know
+	if p.exchange == "" && (p.kind != market.KindNone || c.note.verb != "") {
+		p.exchange = c.note.exchange // an error that nobody classified does not know, and neither does a refusal of the desk
 	}
 	c.note.fail(&p, err)
 	s.metrics.problems[p.Code].Inc()
