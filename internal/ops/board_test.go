@@ -224,8 +224,23 @@ func TestBoard_words(t *testing.T) {
 				Exchange: okx, Scope: market.Scope{Kind: market.ScopeAccount, Name: "treasury"}, Kind: market.KindRateLimited, Until: time.Now().Add(30 * time.Second),
 			}}
 		}, words{
-			ops.StateLimited, ops.LevelNotice, "Not asked until 00:00:30 UTC: account (rate_limited).", "Live answers.", ops.LevelNotice,
-			"okx: not asked until 00:00:30 UTC: account (rate_limited); live answers.", 0, 0,
+			ops.StateLimited, ops.LevelNotice, "Limited until 00:00:30 UTC: account (rate_limited).",
+			"What is limited is stale or refused, the rest is live.", ops.LevelNotice,
+			"okx: limited until 00:00:30 UTC: account (rate_limited); what is limited is stale or refused, the rest is live.", 0, 0,
+		}},
+		"pairs and an endpoint limited": {func(r *rig) {
+			gate := func(kind market.ScopeKind, name string, why market.Kind, d time.Duration) market.GateStatus {
+				return market.GateStatus{Exchange: okx, Scope: market.Scope{Kind: kind, Name: name}, Kind: why, Until: time.Now().Add(d)}
+			}
+			r.guard.gates = []market.GateStatus{
+				gate(market.ScopeEndpoint, "books", market.KindRateLimited, 4*time.Second), gate(market.ScopeSymbol, "A-B", market.KindSuspect, time.Second),
+				gate(market.ScopeSymbol, "C-D", market.KindSuspect, time.Second), gate(market.ScopeSymbol, "E-F", market.KindSuspect, 0),
+				gate(market.ScopeSymbol, "G-H", market.KindSuspect, time.Hour),
+			}
+		}, words{
+			ops.StateLimited, ops.LevelDegraded,
+			"Limited until 01:00 UTC: endpoint books (rate_limited), symbol A-B (suspect), symbol C-D (suspect) and 1 more.",
+			"What is limited is stale or refused, the rest is live.", ops.LevelDegraded, "", 0, 0,
 		}},
 		"nothing answers": {func(r *rig) {
 			trip(r, okx, market.ClassMarketData, time.Minute)

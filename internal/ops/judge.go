@@ -46,7 +46,7 @@ func (v *view) judge(h *history) {
 	case window != nil:
 		v.state, v.level, v.since = StateMaintenance, LevelNotice, window.From
 	case len(v.gates) > 0:
-		v.state, v.level = StateLimited, LevelNotice
+		v.state, v.level = StateLimited, v.limitedLevel()
 	default:
 		v.since = h.quiet(v.id, v.now)
 	}
@@ -126,6 +126,16 @@ func (v *view) felt() Level {
 		}
 	}
 	return LevelOK
+}
+
+// limitedLevel tells gates that many clients feel, of an endpoint or of all public data, from those of one account or pair.
+func (v *view) limitedLevel() Level {
+	for i := range v.gates {
+		if k := v.gates[i].Scope.Kind; k == market.ScopePublic || k == market.ScopeEndpoint {
+			return LevelDegraded
+		}
+	}
+	return LevelNotice
 }
 
 // class is the worst state of the circuits of a class, and whether it is isolated.

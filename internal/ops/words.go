@@ -168,7 +168,7 @@ func (v *view) limitedText() string {
 	if more := len(v.gates) - len(scopes); more > 0 {
 		text = fmt.Sprintf("%s and %d more", strings.Join(scopes, ", "), more)
 	}
-	return fmt.Sprintf("not asked until %s: %s", clockTime(latest, v.now), text)
+	return fmt.Sprintf("limited until %s: %s", clockTime(latest, v.now), text)
 }
 
 // clientsText is what clients get now.
@@ -195,7 +195,11 @@ func (v *view) clientsText() string {
 	case worst != market.CircuitClosed:
 		said = append(said, "balances refused")
 	}
-	if len(said) == 0 {
+	switch {
+	case len(said) > 0:
+	case len(v.gates) > 0:
+		return "what is limited is stale or refused, the rest is live"
+	default:
 		return "live answers"
 	}
 	return strings.Join(said, "; ")
