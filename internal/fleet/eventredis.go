@@ -11,8 +11,11 @@ import (
 //go:embed event_append.lua
 var eventAppendScript string
 
-// page is how many lines are read at once: 300 KB arrive well within the 50 ms that a call may take.
-const page = 1000
+// A call may take 50 ms, and holds Redis up meanwhile.
+const (
+	perCall = 200  // lines that are written at once: 60 KB
+	page    = 1000 // lines that are read at once: 300 KB
+)
 
 // eventRedis keeps the history of one instance in Redis: a list of lines, which is bounded and expires.
 type eventRedis struct {
@@ -39,12 +42,16 @@ func (r *eventRedis) Write(ctx context.Context, b batch) error {
 			return err
 		}
 	}
-	args := []any{maxEvents, historyTTL.Milliseconds(), start, gap}
-	for _, l := range b.lines {
-		args = append(args, l.text)
-	}
-	if err := r.add.Run(ctx, r.client, []string{r.key}, args...).Err(); err != nil {
-		return fmt.Errorf("keep events in redis: %w", err)
+	rest := b.lines
+	for first := true; first || len(rest) > 0; first = false {
+		args := []any{maxEvents, historyTTL.Milliseconds(), start, gap}
+		for _, l := range rest[:min(len(rest), perCall)] {
+			args = append(args, l.text)
+		}
+		if err := r.add.Run(ctx, r.client, []string{r.key}, args...).Err(); err != nil {
+			return fmt.Errorf("keep events in redis: %w", err)
+		}
+		rest, gap = rest[min(len(rest), perCall):], nil
 	}
 	return nil
 }
