@@ -101,7 +101,11 @@ func TestLatencyBuckets(t *testing.T) {
 
 func TestHour_packs(t *testing.T) {
 	for _, h := range []hour{
-		{}, {number: 1<<hourBits - 1}, {row: 1<<rowBits - 1}, {failures: wholes}, {slow: wholes},
+		{},
+		{number: 1<<hourBits - 1},
+		{row: 1<<rowBits - 1},
+		{failures: wholes},
+		{slow: wholes},
 		{number: 12345, row: 54321, failures: 9999, slow: 1},
 	} {
 		if got := unpackHour(h.pack()); got != h {
