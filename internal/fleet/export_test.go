@@ -96,3 +96,13 @@ func Patient(o *Operations) *Operations {
 
 // AddMark joins a copy.
 func AddMark(ms Marks, m Mark) { ms.add(m) }
+
+// Touch says in every place that the history is in use.
+func Touch(t *testing.T, o *Operations) {
+	t.Helper()
+	for _, p := range o.places {
+		if err := p.store.Touch(t.Context()); err != nil {
+			t.Errorf("%s: %v", p.name, err)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 
 // The parts that Gates.Degraded names.
 const (
-	DegradedFile  = "state_dir"   // gates cannot be written to the state directory
+	DegradedFile  = "state_dir"   // gates, or what Operations keeps, cannot be written to the state directory
 	DegradedRedis = "redis_gates" // gates cannot be written to Redis
 )
 

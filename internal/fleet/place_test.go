@@ -3,13 +3,17 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"exchange-gateway/internal/cache/redistest"
 	"exchange-gateway/internal/fleet"
 	"exchange-gateway/internal/market"
 )
@@ -22,10 +26,11 @@ type fakeStore struct {
 	disk  chan struct{}
 	held  fleet.Marks
 
-	looks, puts, writes int
-	lines               []string
-	gaps                []time.Time
-	durable             int
+	looks, puts, writes, touches int
+
+	lines   []string
+	gaps    []time.Time
+	durable int
 }
 
 func (f *fakeStore) set(err error, hangs bool, disk chan struct{}) {
@@ -93,7 +98,13 @@ func (f *fakeStore) Write(ctx context.Context, b fleet.Batch) error {
 }
 
 func (f *fakeStore) Read(ctx context.Context) (fleet.Past, error) { return fleet.Past{}, f.end(ctx) }
-func (f *fakeStore) Touch(ctx context.Context) error              { return f.end(ctx) }
+
+func (f *fakeStore) Touch(ctx context.Context) error {
+	f.mu.Lock()
+	f.touches++
+	f.mu.Unlock()
+	return f.end(ctx)
+}
 
 // seqs are the numbers of the events that are written, in order.
 func (f *fakeStore) seqs(t *testing.T) (seqs []uint64) {
@@ -336,4 +347,60 @@ func TestOperations_adoptIsNeverLeftBehind(t *testing.T) {
 		closes(t, o)
 		closes(t, other)
 	})
+}
+
+// What a part missed while it did not work is not known to the next process: from its start on the history is certain.
+func TestOperations_aPartThatCannotBeReadIsNotComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file, shared := &fakeStore{}, &fakeStore{}
+		o := fleet.OperationsIn(quiet(), file, shared)
+		shared.set(nil, true, nil)
+		if d := took(func() { past(t, o) }); d != time.Second {
+			t.Errorf("a start took %v, want a second", d)
+		}
+		began := time.Now()
+		time.Sleep(time.Minute)
+		shared.set(nil, false, nil)
+		tell(t, o, change(1), change(2))
+		closes(t, o)
+		if len(shared.gaps) != 1 || !shared.gaps[0].Equal(began) || len(file.gaps) != 0 {
+			t.Errorf("gaps %v and %v, want one up to %v in redis", file.gaps, shared.gaps, began)
+		}
+	})
+}
+
+func TestOperations_aHistoryInUseIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file, shared := &fakeStore{}, &fakeStore{}
+		o := fleet.OperationsIn(quiet(), file, shared)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- o.Run(ctx, nil) }()
+		time.Sleep(10*time.Hour + time.Minute)
+		cancel()
+		<-ended
+		if file.touches != 10 || shared.touches != 10 {
+			t.Errorf("touched %d and %d times in ten hours, want 10", file.touches, shared.touches)
+		}
+	})
+}
+
+func TestOperations_touchPutsOffTheEnd(t *testing.T) {
+	server, dir := redistest.Start(t), t.TempDir()
+	o := patient(fleet.OperationsConfig{StateDir: dir, Redis: client(t, server)})
+	fleet.Touch(t, o) // nothing is there: no error
+	tell(t, o, act(1))
+	path := filepath.Join(dir, "events-a.jsonl")
+	old := time.Now().Add(-20 * time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+	server.Do("EXPIRE", eventsKey, "60")
+	fleet.Touch(t, o)
+	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Errorf("the file was heard of at %v, %v", info.ModTime(), err)
+	}
+	if ttl, _ := strconv.Atoi(server.Do("TTL", eventsKey)); ttl < 24*3600 {
+		t.Errorf("ttl = %d s, want 25h", ttl)
+	}
 }

@@ -19,7 +19,7 @@ const maxQueued = 200
 
 // Config is where messages go, and what stands in them.
 type Config struct {
-	URL       market.Secret
+	URL       market.Secret         // zero: nobody is told, and the metrics are there all the same
 	Instance  string                // this gateway's name, which begins each message
 	Dashboard string                // a link that ends each message, "" for none
 	Client    *http.Client          // nil for one of the package's own; redirects are not followed in any case
@@ -56,7 +56,7 @@ var errURL = errors.New("the webhook's URL is no http or https URL") // and not 
 // New does no I/O. The error says what is wrong with the configuration, without the address.
 func New(cfg Config) (*Webhook, error) {
 	u, err := url.Parse(cfg.URL.Reveal())
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+	if !cfg.URL.IsZero() && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
 		return nil, errURL
 	}
 	return &Webhook{
@@ -83,6 +83,9 @@ func (w *Webhook) Note(text string) {
 
 // add queues news. w.mu is held.
 func (w *Webhook) add(n news) {
+	if w.cfg.URL.IsZero() {
+		return
+	}
 	if len(w.queue) >= maxQueued {
 		w.queue = append(w.queue[:0], w.queue[1:]...)
 		w.leftOut++

@@ -327,8 +327,23 @@ func TestWebhook_aStopWaitsTwoSecondsAtMost(t *testing.T) {
 	})
 }
 
+func TestWebhook_withoutAnAddressTellsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, func(c *notify.Config) { c.URL = market.Secret{} })
+		for range 300 {
+			r.Notify(opened())
+			r.Note("x")
+		}
+		time.Sleep(time.Minute)
+		r.counts(t, 0, 0, 0)
+		if took := r.stop(); took != 0 || len(r.receiver.got()) != 0 {
+			t.Errorf("stopped after %v, %d requests", took, len(r.receiver.got()))
+		}
+	})
+}
+
 func TestNew_refusesWhatIsNoAddress(t *testing.T) {
-	for _, text := range []string{"", "hooks.example.com/not-a-secret", "ftp://hooks.example.com/not-a-secret", "https:///not-a-secret", "http://a b/not-a-secret"} {
+	for _, text := range []string{"hooks.example.com/not-a-secret", "ftp://hooks.example.com/not-a-secret", "https:///not-a-secret", "http://a b/not-a-secret"} {
 		_, err := notify.New(notify.Config{URL: market.NewSecret(text), Log: slog.New(slog.DiscardHandler)})
 		if err == nil || strings.Contains(err.Error(), "not-a-secret") {
 			t.Errorf("%q: %v", text, err)
