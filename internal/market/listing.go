@@ -64,6 +64,9 @@ const (
 type VenueStatus struct {
 	State     VenueState
 	Message   string    // the exchange's title, at most 200 bytes, "" if none
+	Began     time.Time // of the maintenance, zero if unknown
 	Ends      time.Time // forecast end of maintenance, zero if unknown
 	CheckedAt time.Time
+	// Planned are maintenances that the exchange announces for later, at most 20, by their beginning. They do not change State.
+	Planned []Maintenance
 }
