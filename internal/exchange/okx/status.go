@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,7 +16,7 @@ import (
 // maxStatusBody bounds the announcements, of which there are a handful of half a kilobyte.
 const maxStatusBody = 1 << 20
 
-// Status asks for the announced maintenance that is going on. Interruptions below five seconds are not announced by OKX.
+// Status asks for the announced maintenance that is going on, and what is announced for later. Interruptions below five seconds are not announced by OKX.
 // A venue without that endpoint is VenueUnknown, which is no error.
 func (v *Venue) Status(ctx context.Context) (market.VenueStatus, error) {
 	call := v.Plan(market.OpStatus, market.Listing{}, 0)
@@ -27,7 +28,7 @@ func (v *Venue) Status(ctx context.Context) (market.VenueStatus, error) {
 		if bad != nil {
 			return bad
 		}
-		status = statusOf(rows, v.onlyDemo())
+		status = statusOf(v.id, rows, v.onlyDemo())
 		status.CheckedAt = a.ConfirmedAt()
 		return nil
 	})
@@ -43,30 +44,47 @@ type wireStatus struct {
 	ServiceType text `json:"serviceType"`
 	Environment text `json:"env"`
 	Title       text `json:"title"`
+	Begin       text `json:"begin"`
 	End         text `json:"end"` // a forecast until it is over
 }
 
-// statusOf picks the maintenance that lasts longest of those that concern us. The demo environment's counts only where
-// there is nothing but demo accounts: books always come from production.
-func statusOf(rows []wireStatus, demo bool) market.VenueStatus {
+// maxPlanned is how many announcements for later are told: OKX has a handful at a time.
+const maxPlanned = 20
+
+// statusOf picks the maintenance that lasts longest of those that concern us, and those that are announced for later. The
+// demo environment's count only where there is nothing but demo accounts: books always come from production.
+func statusOf(id market.ExchangeID, rows []wireStatus, demo bool) market.VenueStatus {
 	status := market.VenueStatus{State: market.VenueOK}
 	for _, w := range rows {
 		if !w.concerns(demo) {
 			continue
 		}
+		begins, _ := w.Begin.millis()
 		ends, _ := w.End.millis()
-		if status.State == market.VenueOK || ends.After(status.Ends) {
-			status.State, status.Message, status.Ends = market.VenueMaintenance, clip(string(w.Title)), ends
+		switch w.State {
+		case "ongoing":
+			if status.State == market.VenueOK || ends.After(status.Ends) {
+				status.State, status.Message = market.VenueMaintenance, clip(string(w.Title))
+				status.Began, status.Ends = begins, ends
+			}
+		case "scheduled": // one whose times cannot be true says nothing
+			if !begins.IsZero() && (ends.IsZero() || ends.After(begins)) {
+				status.Planned = append(status.Planned, market.Maintenance{
+					Exchange: id, From: begins, Until: ends, Note: clip(string(w.Title)), Announced: true,
+				})
+			}
 		}
 	}
+	slices.SortStableFunc(status.Planned, func(a, b market.Maintenance) int { return a.From.Compare(b.From) })
+	status.Planned = slices.Clip(status.Planned[:min(len(status.Planned), maxPlanned)])
 	return status
 }
 
-// concerns tells whether a maintenance is going on that touches spot books or balances. Service types: 0 WebSocket,
+// concerns tells whether a maintenance touches spot books or balances. Service types: 0 WebSocket,
 // 5 trading, 8 and 9 trading by batches of accounts and products, 99 other; left out are 6 block trading, 7 bots,
 // 10 spreads, 11 copy trading. Environments: 1 production, 2 demo.
 func (w wireStatus) concerns(demo bool) bool {
-	if w.State != "ongoing" || w.Environment != "1" && (w.Environment != "2" || !demo) {
+	if w.Environment != "1" && (w.Environment != "2" || !demo) {
 		return false
 	}
 	switch w.ServiceType {

@@ -56,6 +56,44 @@ func TestStatus_filters(t *testing.T) {
 		"系统 "+strings.Repeat("维", 64), 1796003600000) // 199 bytes: cut between characters
 }
 
+func TestStatus_planned(t *testing.T) {
+	row := func(state, service, env, title, begin, end string) string {
+		return strings.Replace(announcement(state, service, env, title, end), `"begin":"1"`, `"begin":"`+begin+`"`, 1)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		v, _ := newVenue(t, data(strings.Join([]string{
+			row("scheduled", "5", "1", "Later", "1796003600000", "1796009900000"),
+			row("ongoing", "5", "1", "Now", "1795000000000", "1795100000000"),
+			row("scheduled", "0", "1", "Sooner", "1795903600000", ""),
+			row("scheduled", "6", "1", "Block trading", "1796003600000", "1796009900000"),
+			row("scheduled", "5", "2", "Demo", "1796003600000", "1796009900000"),
+			row("scheduled", "5", "1", "No beginning", "", "1796009900000"),
+			row("scheduled", "5", "1", "Backwards", "1796003600000", "1796003600000"),
+			row("pre_open", "5", "1", "Over", "1796003600000", "1796009900000"),
+		}, ",")))
+		s, err := v.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Began.UnixMilli() != 1795000000000 || s.Message != "Now" || len(s.Planned) != 2 {
+			t.Fatalf("%+v", s)
+		}
+		first, second := s.Planned[0], s.Planned[1]
+		if first.Note != "Sooner" || first.From.UnixMilli() != 1795903600000 || !first.Until.IsZero() || !first.Announced {
+			t.Errorf("%+v", first)
+		}
+		if second.Note != "Later" || second.Until.UnixMilli() != 1796009900000 || second.Exchange != v.ID() {
+			t.Errorf("%+v", second)
+		}
+
+		many := strings.Repeat(row("scheduled", "5", "1", "Later", "1796003600000", "1796009900000")+",", 30)
+		v, _ = newVenue(t, data(strings.TrimSuffix(many, ",")))
+		if s, err = v.Status(t.Context()); err != nil || len(s.Planned) != 20 {
+			t.Errorf("%d planned, %v, want 20", len(s.Planned), err)
+		}
+	})
+}
+
 func TestStatus_withoutEndpoint(t *testing.T) {
 	f := func(p exchangetest.Reply, unknown bool) {
 		t.Helper()
