@@ -36,7 +36,8 @@ type fakeVenue struct {
 	statErr       error
 	statusErr     error
 	state         market.VenueState // instead of maintenance
-	ends          time.Time
+	began, ends   time.Time
+	planned       []market.Maintenance
 	statusLatency time.Duration
 	statusLane    market.Lane // of the last call for the status
 	rows          []market.Listing
@@ -131,7 +132,7 @@ func (f *fakeVenue) Status(ctx context.Context) (market.VenueStatus, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := market.VenueStatus{State: market.VenueMaintenance, Message: "upgrade", Ends: f.ends}
+	s := market.VenueStatus{State: market.VenueMaintenance, Message: "upgrade", Began: f.began, Ends: f.ends, Planned: f.planned}
 	if f.state != "" {
 		s.State = f.state
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ func (v *venue) maintenance(now time.Time) []market.Maintenance {
 	if w, ok := v.closure(now); ok {
 		out = append(out, w)
 	}
-	for _, w := range v.planned() {
+	for w := range v.planned() {
 		if w.Active(now) || w.From.After(now) && !w.From.After(now.Add(maintenanceAhead)) {
 			out = append(out, w)
 		}
@@ -55,11 +56,22 @@ func (v *venue) maintenance(now time.Time) []market.Maintenance {
 	return out
 }
 
-func (v *venue) planned() []market.Maintenance {
-	if all := v.configured.Load(); all != nil {
-		return *all
+// planned are the windows that are configured and those that the exchange announced for later; the later may be open by now.
+func (v *venue) planned() iter.Seq[market.Maintenance] {
+	return func(yield func(market.Maintenance) bool) {
+		for _, w := range *v.configured.Load() {
+			if !yield(w) {
+				return
+			}
+		}
+		if a := v.announced.Load(); a != nil {
+			for _, w := range a.Planned {
+				if !yield(w) {
+					return
+				}
+			}
+		}
 	}
-	return nil
 }
 
 // closure is the maintenance that the exchange announces as under way. Its end is a forecast: once that is past, it is over
@@ -69,7 +81,7 @@ func (v *venue) closure(now time.Time) (market.Maintenance, bool) {
 	if a == nil || a.State != market.VenueMaintenance {
 		return market.Maintenance{}, false
 	}
-	w := market.Maintenance{Exchange: v.ID, Note: a.Message, Announced: true}
+	w := market.Maintenance{Exchange: v.ID, From: a.Began, Note: a.Message, Announced: true}
 	switch {
 	case a.Ends.After(now):
 		w.Until = a.Ends
@@ -94,7 +106,7 @@ func (v *venue) closedUntil(now time.Time) (until time.Time, ok bool) {
 	if w, open := v.closure(now); open {
 		until = w.Until
 	}
-	for _, w := range v.planned() {
+	for w := range v.planned() {
 		if w.Active(now) && w.Until.After(until) {
 			until = w.Until
 		}

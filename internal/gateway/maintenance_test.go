@@ -161,6 +161,39 @@ func TestMaintenance_announcedEndIsAForecast(t *testing.T) {
 	})
 }
 
+// What is announced for later begins by the clock, and goes on as what is announced as under way: one window.
+func TestMaintenance_announcedForLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, w := newClosedHouse(t, func(c *gateway.BooksConfig) {
+			c.Streamed = func(id market.ExchangeID) bool { return id == "alpha" }
+		})
+		from, until := time.Now().Add(30*time.Hour), time.Now().Add(31*time.Hour)
+		h.alpha().set(func(f *fakeVenue) {
+			f.state, f.statusLatency = market.VenueOK, 10*time.Millisecond
+			f.planned = []market.Maintenance{{Exchange: "alpha", From: from, Until: until, Note: "upgrade", Announced: true}}
+		})
+		defer h.run(t)()
+		time.Sleep(7 * time.Hour)
+		if s := h.Health("alpha"); len(s.Maintenance) != 1 || !s.ETA.IsZero() {
+			t.Errorf("status %+v", s)
+		}
+		time.Sleep(23*time.Hour + 500*time.Millisecond)
+		h.alpha().set(func(f *fakeVenue) { f.state, f.began, f.ends, f.planned = market.VenueMaintenance, from, until, nil })
+		time.Sleep(10 * time.Minute)
+		if told, ok := h.ClosedUntil("alpha"); !ok || !told.Equal(until) {
+			t.Errorf("closed until %v, %v", told, ok)
+		}
+		h.alpha().set(func(f *fakeVenue) { f.state = market.VenueOK }) // early
+		time.Sleep(2 * time.Minute)
+		got := w.said()
+		if len(got) != 3 || got[0] != "6h0m0s alpha began=false announced=true until 31h0m0s: upgrade" ||
+			got[1] != "30h0m0s alpha began=true announced=true until 31h0m0s: upgrade" ||
+			!strings.Contains(got[2], "alpha began=false announced=true until 30h1") {
+			t.Errorf("told\n%s", strings.Join(got, "\n"))
+		}
+	})
+}
+
 // An exchange that cannot be heard is believed until its own end, and without one for an hour.
 func TestMaintenance_announcedHoldsWhileTheExchangeIsSilent(t *testing.T) {
 	for _, c := range []struct {

@@ -23,7 +23,7 @@ type window struct {
 	began bool
 }
 
-// windowKey tells windows apart. An exchange announces one at a time, whose end and words may change.
+// windowKey tells windows apart. The end and the words of one that an exchange announces may change, so its beginning names it.
 type windowKey struct {
 	announced   bool
 	from, until int64
@@ -32,7 +32,7 @@ type windowKey struct {
 
 func keyOfWindow(w *market.Maintenance) windowKey {
 	if w.Announced {
-		return windowKey{announced: true}
+		return windowKey{announced: true, from: w.From.UnixNano()}
 	}
 	return windowKey{from: w.From.UnixNano(), until: w.Until.UnixNano(), note: w.Note}
 }
