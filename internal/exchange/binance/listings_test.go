@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -181,7 +182,7 @@ func TestStatus(t *testing.T) {
 		v, _ := venueOn(t, body(text))
 		st, err := v.Status(t.Context())
 		st.CheckedAt = want.CheckedAt
-		if err != nil || st != want {
+		if err != nil || !reflect.DeepEqual(st, want) {
 			t.Errorf("%s: %+v, %v, want %+v", text, st, err, want)
 		}
 	}
