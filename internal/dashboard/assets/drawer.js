@@ -79,7 +79,7 @@ function circuitParts(e, c, now) {
       }))),
     h('h3', null, 'From a shell'),
     shell(`curl -s '${location.origin}/v1/circuits'`),
-    runbook('circuit-open'),
+    runbook('GatewayCircuitOpen'),
   ];
 }
 
@@ -112,7 +112,7 @@ function book(name, store) {
     ]) : h('p', { class: 'quiet' }, 'Not streamed.'),
     h('h3', null, 'From a shell'),
     shell(`curl -s '${meta('public-url') || 'http://GATEWAY'}/v1/exchanges/${b.exchange}/orderbook?symbol=${b.symbol}&depth=5'`),
-    runbook('stale-books'),
+    runbook('GatewayServingStaleBooks'),
   ];
 }
 
