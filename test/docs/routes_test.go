@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -85,49 +86,80 @@ func ask(t *testing.T, h http.Handler, target, key string) (status int, body []b
 	return w.Code, w.Body.Bytes()
 }
 
+// checkRoute asks for one route as the README writes it.
+func checkRoute(t *testing.T, a *app.App, key, line string) {
+	t.Helper()
+	method, route, ok := strings.Cut(line, " ")
+	u, err := url.Parse(strings.ReplaceAll(route, "{exchange}", "okx"))
+	if !ok || err != nil {
+		if method != "curl" { // a program's name, not a route
+			t.Errorf("%s: %v", line, err)
+		}
+		return
+	}
+	if method == http.MethodPost {
+		for _, path := range alternatives(u.Path) {
+			w := httptest.NewRecorder()
+			a.Admin().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, nil))
+			if w.Code == http.StatusNotFound || w.Code == http.StatusMethodNotAllowed {
+				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+			}
+		}
+		return
+	}
+	switch u.Path {
+	case "/metrics":
+		return // asked below
+	case "/livez", "/readyz":
+		for _, h := range []http.Handler{a.Public(), a.Admin()} {
+			if status, body := ask(t, h, u.Path, ""); status != http.StatusOK {
+				t.Errorf("%s: %d %s", line, status, body)
+			}
+		}
+		return
+	case "/", "/ui/plain":
+		if status, body := ask(t, a.Admin(), u.Path, ""); status != http.StatusOK {
+			t.Errorf("%s: %d %s", line, status, body)
+		}
+		return
+	}
+	h := a.Public()
+	if strings.HasPrefix(u.Path, "/admin/") {
+		h = a.Admin()
+	}
+	status, body := ask(t, h, u.Path+"?no_such_parameter=1", key)
+	var p problem
+	if err := json.Unmarshal(body, &p); err != nil || status != http.StatusBadRequest || p.Code != "unknown_parameter" {
+		t.Errorf("%s: %d %s, want the refusal of a parameter that it does not have", line, status, body)
+		return
+	}
+	slices.Sort(p.Allowed)
+	if want := slices.Sorted(maps.Keys(u.Query())); !slices.Equal(want, p.Allowed) {
+		t.Errorf("%s: the route has the parameters %v", line, p.Allowed)
+	}
+}
+
+// alternatives are the paths of "/a/{b,c}".
+func alternatives(path string) []string {
+	before, rest, ok := strings.Cut(path, "{")
+	if !ok {
+		return []string{path}
+	}
+	names, after, _ := strings.Cut(rest, "}")
+	var all []string
+	for name := range strings.SplitSeq(names, ",") {
+		all = append(all, before+name+after)
+	}
+	return all
+}
+
 // TestREADME_namesEveryRoute: each route of the README exists with exactly the parameters that it names, and the gateway
 // has no other.
 func TestREADME_namesEveryRoute(t *testing.T) {
 	a, key := newApp(t)
 	for _, row := range rows(t, part(t, "routes")) {
-		line := quoted(row[0])[0]
-		route, ok := strings.CutPrefix(line, "GET ")
-		u, err := url.Parse(strings.ReplaceAll(route, "{exchange}", "okx"))
-		if !ok || err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		var params []string
-		if u.RawQuery != "" {
-			for _, p := range strings.Split(u.RawQuery, "&") {
-				name, _, _ := strings.Cut(p, "=")
-				params = append(params, name)
-			}
-		}
-		switch u.Path {
-		case "/metrics":
-			continue // asked below
-		case "/livez", "/readyz":
-			for _, h := range []http.Handler{a.Public(), a.Admin()} {
-				if status, body := ask(t, h, u.Path, ""); status != http.StatusOK {
-					t.Errorf("%s: %d %s", line, status, body)
-				}
-			}
-			continue
-		}
-		h := a.Public()
-		if strings.HasPrefix(u.Path, "/admin/") {
-			h = a.Admin()
-		}
-		status, body := ask(t, h, u.Path+"?no_such_parameter=1", key)
-		var p problem
-		if err := json.Unmarshal(body, &p); err != nil || status != http.StatusBadRequest || p.Code != "unknown_parameter" {
-			t.Errorf("%s: %d %s, want the refusal of a parameter that it does not have", line, status, body)
-			continue
-		}
-		slices.Sort(params)
-		slices.Sort(p.Allowed)
-		if !slices.Equal(params, p.Allowed) {
-			t.Errorf("%s: the route has the parameters %v", line, p.Allowed)
+		for _, line := range quoted(row[0]) {
+			checkRoute(t, a, key, line)
 		}
 	}
 

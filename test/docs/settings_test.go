@@ -42,7 +42,7 @@ func collect(all map[string]any, path string, v reflect.Value) {
 }
 
 // computed are the settings whose default depends on the machine or is the adapter's own.
-var computed = []string{"state_dir", "keys_file", "exchanges.<id>.hosts", "exchanges.<id>.account_hosts", "exchanges.<id>.stream_hosts", "exchanges.<id>.region"}
+var computed = []string{"instance", "state_dir", "keys_file", "exchanges.<id>.hosts", "exchanges.<id>.account_hosts", "exchanges.<id>.stream_hosts", "exchanges.<id>.region"}
 
 // TestREADME_namesEverySetting: each setting stands in the README with its true default, and nothing else does.
 func TestREADME_namesEverySetting(t *testing.T) {
