@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -37,30 +38,6 @@ func (d *Desk) permit(o *Order, now time.Time) error {
 	}
 	return nil
 }
-
-// mayProbe refuses a probe during a ban and an isolation: a request would be refused, or make the ban longer.
-func (d *Desk) mayProbe(o *Order, now time.Time) error {
-	for _, v := range d.cfg.Overrides.List(o.Exchange) {
-		if v.Kind != market.OverrideIsolate || (v.Class != "" && o.Class != "" && v.Class != o.Class) {
-			continue
-		}
-		detail := fmt.Sprintf("%s is isolated until %s: release it first", target(v.Exchange, v.Class), clockTime(v.Until, now))
-		if v.Class != "" && o.Class == "" {
-			detail += ", or probe another class by its name"
-		}
-		return &RefusedError{Conflict: true, Wait: v.Until.Sub(now), Detail: sentence(detail)}
-	}
-	for _, g := range d.cfg.Guard.Gates() {
-		if g.Exchange == o.Exchange && whole(g.Scope.Kind) && g.Until.After(now) {
-			return &RefusedError{Conflict: true, Wait: g.Until.Sub(now), Detail: fmt.Sprintf(
-				"%s may not be asked before %s (%s): a request now could make that longer.", o.Exchange, clockTime(g.Until, now), g.Kind)}
-		}
-	}
-	return nil
-}
-
-// whole tells whether a gate of a scope shuts the whole exchange.
-func whole(k market.ScopeKind) bool { return k == market.ScopeExchange || k == market.ScopeIP }
 
 // override is what an isolation or a withholding puts in force.
 func (o *Order) override(now time.Time) market.Override {
@@ -142,6 +119,10 @@ func (d *Desk) change(list []market.Override, now time.Time) error {
 	return nil
 }
 
+// savers is how many overrides are handed to the Keeper at once: it writes down together what comes together, so that the
+// release of an exchange with hundreds of withheld pairs does not take hundreds of writes.
+const savers = 16
+
 // save hands overrides to the Keeper. Recorded then names where both the audit and all of them are.
 func (d *Desk) save(ctx context.Context, out *Outcome, all ...market.Override) {
 	if d.cfg.Keeper == nil {
@@ -149,99 +130,29 @@ func (d *Desk) save(ctx context.Context, out *Outcome, all ...market.Override) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
+	places, errs := make([][]string, len(all)), make([]error, len(all))
+	var taken atomic.Int64
+	var saving sync.WaitGroup
+	for range min(savers, len(all)) {
+		saving.Go(func() {
+			for i := taken.Add(1) - 1; i < int64(len(all)); i = taken.Add(1) - 1 {
+				places[i], errs[i] = d.cfg.Keeper.Save(ctx, all[i])
+			}
+		})
+	}
+	saving.Wait()
 	failed := 0
-	var last error
-	for _, v := range all {
-		where, err := d.cfg.Keeper.Save(ctx, v)
+	for i, where := range places {
 		out.Recorded = slices.DeleteFunc(out.Recorded, func(place string) bool { return !slices.Contains(where, place) })
-		if err != nil || len(where) == 0 {
+		if errs[i] != nil || len(where) == 0 {
 			failed++
-			last = err
 		}
 	}
 	if failed > 0 {
+		errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 		d.log.LogAttrs(ctx, slog.LevelWarn, "overrides were not written down everywhere", slog.String("event", out.Event),
-			slog.String("exchange", string(out.Exchange)), slog.Int("overrides", failed), slog.Any("err", last))
+			slog.String("exchange", string(out.Exchange)), slog.Int("overrides", failed), slog.Any("err", errors.Join(errs[:min(len(errs), 1)]...)))
 	}
-}
-
-// probe ends the open times, so that the next call is the probe. What is asked, and what comes of it, is ask's.
-func (d *Desk) probe(o *Order, out *Outcome) error {
-	now := time.Now().Round(0)
-	out.Changed = slices.ContainsFunc(d.circuits(o), func(st market.CircuitStatus) bool { return st.State == market.CircuitOpen })
-	if err := d.cfg.Guard.Probe(o.Exchange, o.Class); err != nil {
-		// A gate closed, or a class was isolated, since permit looked.
-		refused := &RefusedError{Conflict: true, Detail: fmt.Sprintf("%s was not probed: %s.", target(o.Exchange, o.Class), market.KindOf(err))}
-		if e, ok := errors.AsType[*market.Error](err); ok && e.RetryAfter > 0 {
-			refused.Wait = e.RetryAfter
-			refused.Detail = fmt.Sprintf("%s may not be asked before %s (%s).", target(o.Exchange, o.Class), clockTime(now.Add(e.RetryAfter), now), e.Kind)
-		}
-		return refused
-	}
-	if d.cfg.Feed != nil && (o.Class == "" || o.Class == market.ClassStream) {
-		d.cfg.Feed.Wake(o.Exchange)
-	}
-	return nil
-}
-
-// circuits are those that an order is about.
-func (d *Desk) circuits(o *Order) []market.CircuitStatus {
-	return slices.DeleteFunc(d.cfg.Guard.Circuits(), func(st market.CircuitStatus) bool {
-		return st.ID.Exchange != o.Exchange || (o.Class != "" && st.ID.Class != o.Class)
-	})
-}
-
-// ask puts one cheap question of each class to the exchange and tells what it said. Every class of the order is asked whose
-// circuit is not closed; if all are, the order's own class, or that of books. It waits 5 s at most, or until the caller
-// leaves: the probe then goes on by itself.
-func (d *Desk) ask(ctx context.Context, o *Order, out *Outcome) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	var classes []market.Class
-	for _, st := range d.circuits(o) {
-		if st.State != market.CircuitClosed && !slices.Contains(classes, st.ID.Class) {
-			classes = append(classes, st.ID.Class)
-		}
-	}
-	if len(classes) == 0 {
-		classes = []market.Class{market.ClassMarketData}
-		if o.Class != "" {
-			classes = []market.Class{o.Class}
-		}
-	}
-	said := make([]string, len(classes))
-	var asked sync.WaitGroup
-	for i, class := range classes {
-		asked.Go(func() { said[i] = d.askOne(ctx, o.Exchange, class) })
-	}
-	asked.Wait()
-	answered := !slices.ContainsFunc(said, func(word string) bool { return word != string(market.CircuitClosed) })
-	out.Result = said[0]
-	if o.Class == "" {
-		for i, class := range classes {
-			said[i] = string(class) + " " + said[i]
-		}
-		out.Result = strings.Join(said, ", ")
-	}
-	out.Clients = d.afterProbe(o, answered) + d.unrecorded(out)
-}
-
-// askOne is what an exchange said to one question, in one word: the state of the circuit if it answered, else the kind of
-// the error. Streams are not asked: woken, they connect by themselves.
-func (d *Desk) askOne(ctx context.Context, id market.ExchangeID, class market.Class) string {
-	if class == market.ClassStream {
-		return "connecting"
-	}
-	if err := d.cfg.Answers.Ask(ctx, id, class); err != nil {
-		return market.KindOf(err).String()
-	}
-	worst := market.CircuitClosed
-	for _, st := range d.circuits(&Order{Exchange: id, Class: class}) {
-		if st.State == market.CircuitOpen || (st.State == market.CircuitHalfOpen && worst == market.CircuitClosed) {
-			worst = st.State
-		}
-	}
-	return string(worst)
 }
 
 // purge drops every copy of a book, and starts the streamed one anew.
