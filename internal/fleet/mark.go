@@ -31,8 +31,9 @@ const (
 )
 
 var (
-	errOverrides     = errors.New("not an override")
-	errTooManyMarked = fmt.Errorf("%d overrides are in force, and more are not kept: release some, or the whole exchange at once", maxInForce)
+	errOverrides = errors.New("not an override")
+	errTooMany   = fmt.Errorf("%d overrides are in force, and more are not kept: release some, or withhold the whole exchange",
+		maxInForce)
 )
 
 // mark is an override with what makes copies of it comparable, in whatever order they are met.

@@ -247,8 +247,8 @@ func TestOperationsRedis_clocksThatDisagree(t *testing.T) {
 	version := strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10) + ".0123abcd"
 	ends := strconv.FormatInt(all.Until.UnixMicro(), 10)
 	since := strconv.FormatInt(all.Since.UnixMicro(), 10)
-	err := c.HSet(t.Context(), overridesKey, "isolate|okx||", version+"|"+ends+"|"+since+"|"+ends+`|0|{"actor":"ahead"}`, "revision", "1").Err()
-	if err != nil {
+	value := strings.Join([]string{version, ends, since, ends, "0", `{"actor":"ahead"}`}, "|")
+	if err := c.HSet(t.Context(), overridesKey, "isolate|okx||", value, "revision", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
 	o := patient(fleet.OperationsConfig{Redis: c})
@@ -268,7 +268,10 @@ func TestJoinMarks_isTheSameInEveryOrder(t *testing.T) {
 		for i := range ms {
 			n := rng.IntN(3)
 			ms[i] = fleet.Mark{
-				Override: market.Override{Kind: market.OverrideIsolate, Exchange: "okx", Actor: strconv.Itoa(n), Until: base.Add(time.Duration(rng.IntN(3)) * time.Hour)},
+				Override: market.Override{
+					Kind: market.OverrideIsolate, Exchange: "okx", Actor: strconv.Itoa(n),
+					Until: base.Add(time.Duration(rng.IntN(3)) * time.Hour),
+				},
 				Version:  fleet.NextVersion("", base.Add(time.Duration(n)*time.Second))[:16] + ".00000000",
 				Released: n == 2, Last: base.Add(time.Duration(rng.IntN(3)) * time.Hour),
 			}
@@ -298,7 +301,8 @@ func TestNextVersion_isLaterWhateverTheClocksSay(t *testing.T) {
 }
 
 func FuzzParseOverride(f *testing.F) {
-	f.Add("isolate|okx||", "1796000000000000.0123abcd|1796000000000000|1795000000000000|1796000000000000|0|{\"actor\":\"night\"}", int64(1795500000000000))
+	f.Add("isolate|okx||", "1796000000000000.0123abcd|1796000000000000|1795000000000000|1796000000000000|0|{\"actor\":\"night\"}",
+		int64(1795500000000000))
 	f.Add("withhold|binance||BTC/USDT", "9999999999999999.ffffffff|0|0|0|1|{}", int64(0))
 	f.Add("", "|||||", int64(-1))
 	f.Fuzz(func(t *testing.T, field, value string, now int64) {
@@ -348,8 +352,9 @@ func TestOperations_agreeInTheEnd(t *testing.T) {
 			}
 		}
 		agree := func() bool {
-			return cmp.Equal(all[0].InForce(), all[1].InForce(), sameTimes) && cmp.Equal(all[0].InForce(), all[2].InForce(), sameTimes) &&
-				cmp.Equal(all[0].InForce(), past(t, reopen("d")).Overrides, sameTimes)
+			first := all[0].InForce()
+			return cmp.Equal(first, all[1].InForce(), sameTimes) && cmp.Equal(first, all[2].InForce(), sameTimes) &&
+				cmp.Equal(first, past(t, reopen("d")).Overrides, sameTimes)
 		}
 		for deadline := time.Now().Add(30 * time.Second); !agree(); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(deadline) {

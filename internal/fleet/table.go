@@ -41,7 +41,7 @@ func (t *table) set(o market.Override, now time.Time) (mark, error) {
 		return mark{}, err
 	}
 	if m.inForce(now) && !old.inForce(now) && t.count(now) >= maxInForce {
-		return mark{}, errTooManyMarked
+		return mark{}, errTooMany
 	}
 	t.all[m.key()] = m
 	t.changes++

@@ -343,7 +343,9 @@ func TestWebhook_withoutAnAddressTellsNobody(t *testing.T) {
 }
 
 func TestNew_refusesWhatIsNoAddress(t *testing.T) {
-	for _, text := range []string{"hooks.example.com/not-a-secret", "ftp://hooks.example.com/not-a-secret", "https:///not-a-secret", "http://a b/not-a-secret"} {
+	for _, text := range []string{
+		"hooks.example.com/not-a-secret", "ftp://hooks.example.com/not-a-secret", "https:///not-a-secret", "http://a b/not-a-secret",
+	} {
 		_, err := notify.New(notify.Config{URL: market.NewSecret(text), Log: slog.New(slog.DiscardHandler)})
 		if err == nil || strings.Contains(err.Error(), "not-a-secret") {
 			t.Errorf("%q: %v", text, err)
@@ -419,7 +421,9 @@ func TestWebhook_overHTTP(t *testing.T) {
 }
 
 func FuzzRetryAfter(f *testing.F) {
-	for _, text := range []string{"", "30", "-1", "1e9", "99999999999999999999", "Mon, 30 Nov 2026 00:01:00 GMT", "Mon, 30 Nov 0000 00:01:00 GMT"} {
+	for _, text := range []string{
+		"", "30", "-1", "1e9", "99999999999999999999", "Mon, 30 Nov 2026 00:01:00 GMT", "Mon, 30 Nov 0000 00:01:00 GMT",
+	} {
 		f.Add(text)
 	}
 	now := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
