@@ -85,6 +85,16 @@ func (p *purges) hit(b *market.OrderBook, now time.Time) bool {
 	return !known || age >= passed(at, now)
 }
 
+// knows tells whether a purge of the book is remembered.
+func (p *purges) knows(k key) bool {
+	all := p.all.Load()
+	if all == nil {
+		return false
+	}
+	_, ok := (*all)[k]
+	return ok
+}
+
 // passed is the time since at, measured as the age of a book is: a machine that slept or whose clock was set makes neither
 // younger than the other.
 func passed(at, now time.Time) time.Duration { return max(now.Sub(at), now.Round(0).Sub(at.Round(0))) }

@@ -170,3 +170,28 @@ func TestPurge_againstEverythingAtOnce(t *testing.T) {
 		return ok && b.Sequence.Value == 1
 	})
 }
+
+// A gateway that did not hear of a purge finds out when it writes what was purged, and drops it.
+func TestPurge_elsewhereIsLearnedByAWrite(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	g := start(t, client(t, server))
+	b := book(t)
+	time.Sleep(2 * time.Millisecond)
+	r := patient(t, server, cache.Config{})
+	if held, err := r.PurgeBook(t.Context(), "okx", btc, time.Now()); err != nil || held {
+		t.Fatalf("purge = %v, %v", held, err)
+	}
+	g.Keep(b)
+	eventually(t, "the copy that another gateway purged is gone", func() bool {
+		_, ok := g.Book("okx", btc)
+		return !ok
+	})
+	g.Keep(book(t))
+	eventually(t, "the fresh book in redis", func() bool {
+		return server.Do("EXISTS", "gw:book:v1:{okx:BTC/USDT}") == "1"
+	})
+	if _, ok := g.Book("okx", btc); !ok {
+		t.Error("the fresh book is gone")
+	}
+}

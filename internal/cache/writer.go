@@ -121,7 +121,8 @@ func (s *Store) writeBooks(ctx context.Context, books []*market.OrderBook) bool 
 		if r == ResultFailed || r == ResultLate {
 			s.queue.back(books[i])
 		}
-		if r == ResultPurged { // by another gateway: this copy is what was wrong
+		// By another gateway: this copy is what was wrong. Of a purge that is known here, memory holds nothing from before.
+		if r == ResultPurged && !s.memory.purges.knows(keyOf(books[i])) {
 			s.memory.table.drop(keyOf(books[i]), func(b *market.OrderBook) bool { return b == books[i] })
 		}
 		if r == ResultNewerFormat {
