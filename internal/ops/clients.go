@@ -18,12 +18,14 @@ func (d *Desk) effectOf(v *market.Override, now time.Time) string {
 		return isolationOf(v) + ends
 	}
 	if v.Pair.IsZero() {
-		return fmt.Sprintf("Every book, price, 24 h statistic and balance of %s answers 503 withheld, and its streams get status withheld; "+
-			"listings and the other exchanges go on.", v.Exchange) + ends
+		return fmt.Sprintf("Every book, price, 24 h statistic and balance of %s answers 503 withheld, and its streams get "+
+			"status withheld; listings and the other exchanges go on.", v.Exchange) + ends
 	}
-	text := fmt.Sprintf("Reads of %s of %s answer 503 withheld, and streams of it get status withheld; nothing else changes.", v.Pair, v.Exchange) + ends
+	text := fmt.Sprintf("Reads of %s of %s answer 503 withheld, and streams of it get status withheld; nothing else changes.",
+		v.Pair, v.Exchange) + ends
 	if !d.known(v.Exchange, v.Pair) {
-		text += fmt.Sprintf(" Nobody has read or streamed %s of %s in the last 10 minutes: is it spelt as clients spell it?", v.Pair, v.Exchange)
+		text += fmt.Sprintf(" Nobody has read or streamed %s of %s in the last 10 minutes: is it spelt as clients spell it?",
+			v.Pair, v.Exchange)
 	}
 	return text
 }
@@ -45,7 +47,8 @@ func isolationOf(v *market.Override) string {
 
 // known tells whether clients read or stream a pair.
 func (d *Desk) known(id market.ExchangeID, pair market.Pair) bool {
-	if slices.ContainsFunc(d.cfg.Answers.ServedBooks(), func(b market.ServedBook) bool { return b.Exchange == id && b.Pair == pair }) {
+	read := func(b market.ServedBook) bool { return b.Exchange == id && b.Pair == pair }
+	if slices.ContainsFunc(d.cfg.Answers.ServedBooks(), read) {
 		return true
 	}
 	return d.cfg.Feed != nil && slices.ContainsFunc(d.cfg.Feed.Books(id), func(b Book) bool { return b.Symbol == pair.String() })

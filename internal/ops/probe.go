@@ -39,15 +39,16 @@ func whole(k market.ScopeKind) bool { return k == market.ScopeExchange || k == m
 // probe ends the open times, so that the next call is the probe. What is asked, and what comes of it, is ask's.
 func (d *Desk) probe(o *Order, out *Outcome) error {
 	now := time.Now().Round(0)
-	out.Changed = slices.ContainsFunc(d.circuits(o), func(st market.CircuitStatus) bool { return st.State == market.CircuitOpen })
+	open := func(st market.CircuitStatus) bool { return st.State == market.CircuitOpen }
+	out.Changed = slices.ContainsFunc(d.circuits(o), open)
 	if err := d.cfg.Guard.Probe(o.Exchange, o.Class); err != nil {
 		// A gate closed, or a class was isolated, since permit looked.
-		refused := &RefusedError{Conflict: true, Detail: fmt.Sprintf("%s was not probed: %s.", target(o.Exchange, o.Class), market.KindOf(err))}
+		what := target(o.Exchange, o.Class)
 		if e, ok := errors.AsType[*market.Error](err); ok && e.RetryAfter > 0 {
-			refused.Wait = e.RetryAfter
-			refused.Detail = fmt.Sprintf("%s may not be asked before %s (%s).", target(o.Exchange, o.Class), clockTime(now.Add(e.RetryAfter), now), e.Kind)
+			return &RefusedError{Conflict: true, Wait: e.RetryAfter, Detail: fmt.Sprintf(
+				"%s may not be asked before %s (%s).", what, clockTime(now.Add(e.RetryAfter), now), e.Kind)}
 		}
-		return refused
+		return &RefusedError{Conflict: true, Detail: fmt.Sprintf("%s was not probed: %s.", what, market.KindOf(err))}
 	}
 	if d.cfg.Feed != nil && (o.Class == "" || o.Class == market.ClassStream) {
 		d.cfg.Feed.Wake(o.Exchange)

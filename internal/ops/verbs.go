@@ -25,14 +25,15 @@ func (d *Desk) permit(o *Order, now time.Time) error {
 		v := o.override(now)
 		list := d.cfg.Overrides.held()
 		if len(list) >= maxOverrides && !slices.ContainsFunc(list, func(h market.Override) bool { return h.Same(&v) }) {
-			return &RefusedError{Conflict: true, Detail: fmt.Sprintf("%d isolations and withholdings are in force, and no more are kept: "+
-				"release some, or withhold the whole exchange.", maxOverrides)}
+			return &RefusedError{Conflict: true, Detail: fmt.Sprintf("%d isolations and withholdings are in force, and no more "+
+				"are kept: release some, or withhold the whole exchange.", maxOverrides)}
 		}
 	case market.VerbProbe:
 		return d.mayProbe(o, now)
 	case market.VerbReload:
 		if d.cfg.Reloader == nil {
-			return &RefusedError{Conflict: true, Detail: "This gateway was started without a configuration file: there is nothing to read anew."}
+			return &RefusedError{Conflict: true, Detail: "This gateway was started without a configuration file: " +
+				"there is nothing to read anew."}
 		}
 	case market.VerbRelease, market.VerbPurge:
 	}
@@ -150,8 +151,9 @@ func (d *Desk) save(ctx context.Context, out *Outcome, all ...market.Override) {
 	}
 	if failed > 0 {
 		errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-		d.log.LogAttrs(ctx, slog.LevelWarn, "overrides were not written down everywhere", slog.String("event", out.Event),
-			slog.String("exchange", string(out.Exchange)), slog.Int("overrides", failed), slog.Any("err", errors.Join(errs[:min(len(errs), 1)]...)))
+		d.log.LogAttrs(ctx, slog.LevelWarn, "overrides were not written down everywhere",
+			slog.String("event", out.Event), slog.String("exchange", string(out.Exchange)), slog.Int("overrides", failed),
+			slog.Any("err", errors.Join(errs[:min(len(errs), 1)]...))) // one of them is enough
 	}
 }
 
@@ -165,7 +167,8 @@ func (d *Desk) purge(ctx context.Context, o *Order, out *Outcome) error {
 		out.Removed = append(out.Removed, "stream")
 	}
 	out.Changed = len(out.Removed) > 0
-	out.Clients = fmt.Sprintf("The next read of %s asks %s; until it answers there is no copy to fall back on.", o.Pair, o.Exchange) + d.unrecorded(out)
+	out.Clients = fmt.Sprintf("The next read of %s asks %s; until it answers there is no copy to fall back on.",
+		o.Pair, o.Exchange) + d.unrecorded(out)
 	if err != nil {
 		return fmt.Errorf("purge %s of %s: %w", o.Pair, o.Exchange, err)
 	}
