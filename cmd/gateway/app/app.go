@@ -21,6 +21,7 @@ import (
 	"exchange-gateway/internal/fleet"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
+	"exchange-gateway/internal/notify"
 	"exchange-gateway/internal/resilience"
 )
 
@@ -57,7 +58,7 @@ type App struct {
 	metrics  *metrics
 
 	operations operations
-	webhook    webhook // nil without a URL
+	webhook    *notify.Webhook
 	load       func() (config.Config, error)
 	level      *slog.LevelVar
 	reloading  sync.Mutex                     // covers conf after the start
@@ -87,7 +88,9 @@ func New(conf config.Config, o Options) (*App, error) {
 	}
 	a.redis = newRedis(conf.Redis, o.Log)
 	a.gates = newGates(conf, a.redis, o.Log)
-	a.beginOperations()
+	if err := a.beginOperations(); err != nil {
+		return nil, err
+	}
 	if err := a.newGuard(o); err != nil {
 		return nil, err
 	}
@@ -157,14 +160,8 @@ func (a *App) Background(ctx context.Context) error {
 	adopt := func(ctx context.Context) error {
 		return o.keeper.Run(ctx, func([]market.Override) { o.desk.Adopt() })
 	}
-	runs := []func(context.Context) error{
-		a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.feed.Run, a.warmer.run,
-		adopt, o.journal.Run, o.desk.Run, o.board.Run,
-	}
-	if a.webhook != nil {
-		runs = append(runs, a.webhook.Run)
-	}
-	return Together(ctx, runs...)
+	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.feed.Run, a.warmer.run,
+		adopt, o.journal.Run, o.desk.Run, o.board.Run, a.webhook.Run)
 }
 
 // Close ends what Start and the requests began. It is called once, after the last request, and keeps to ctx.
@@ -176,8 +173,8 @@ func (a *App) Close(ctx context.Context) error {
 	return err
 }
 
-// closeTimeout bounds Close.
-const closeTimeout = 2 * time.Second
+// closeTimeout bounds the end of the work in the background, which may send last messages for 2 s, and Close.
+const closeTimeout = 4 * time.Second
 
 func policies(conf config.Config) map[market.ExchangeID]resilience.Policy {
 	all := make(map[market.ExchangeID]resilience.Policy, len(conf.Exchanges))

@@ -34,9 +34,10 @@ func (a *App) apiConfig(o Options) api.Config {
 	}
 }
 
-// degraded lists what does not work as configured.
+// degraded lists what does not work as configured, each part once: several keep something in the same directory.
 func (a *App) degraded() []string {
-	return slices.Concat(a.gates.Degraded(), a.operations.keeper.Degraded(), a.store.Degraded(), a.keys.Degraded())
+	all := slices.Concat(a.gates.Degraded(), a.operations.keeper.Degraded(), a.store.Degraded(), a.keys.Degraded())
+	return slices.DeleteFunc(Parts(), func(part string) bool { return !slices.Contains(all, part) })
 }
 
 // worstCircuit is the worst state among an exchange's circuits of one class, "" if it has none.

@@ -11,6 +11,7 @@ import (
 	"exchange-gateway/internal/fleet"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
+	"exchange-gateway/internal/notify"
 	"exchange-gateway/internal/ops"
 )
 
@@ -24,21 +25,19 @@ type operations struct {
 	board     *ops.Board
 }
 
-// webhook tells people of what happens. It never makes anybody wait.
-type webhook interface {
-	Notify(ev market.Event)
-	Note(text string)
-	Run(ctx context.Context) error
-}
-
 // beginOperations makes what the guard and the policy need.
-func (a *App) beginOperations() {
+func (a *App) beginOperations() error {
 	o := &a.operations
 	o.keeper = fleet.NewOperations(fleet.OperationsConfig{
 		StateDir: a.conf.StateDir, Redis: a.redis, Prefix: a.conf.Redis.KeyPrefix, Instance: a.conf.Instance, Log: a.log,
 	})
 	o.overrides = new(ops.Overrides)
 	o.journal = ops.NewJournal(ops.JournalConfig{Keeper: kept{o.keeper}, Logger: a.log, Registerer: a.registry})
+	var err error
+	a.webhook, err = notify.New(notify.Config{
+		URL: a.conf.Webhook.URL, Instance: a.instance(), Dashboard: a.conf.Webhook.Dashboard, Log: a.log, Metrics: a.registry,
+	})
+	return err
 }
 
 // finishOperations makes what needs everything else.
@@ -71,9 +70,7 @@ func (a *App) instance() string {
 func (a *App) happened(also func(market.Event)) func(market.Event) {
 	return func(ev market.Event) {
 		a.operations.journal.Listen(ev)
-		if a.webhook != nil {
-			a.webhook.Notify(ev)
-		}
+		a.webhook.Notify(ev)
 		if also != nil {
 			also(ev)
 		}
@@ -84,9 +81,7 @@ func (a *App) happened(also func(market.Event)) func(market.Event) {
 func (a *App) remind(o market.Override) {
 	a.log.Info("isolation ends soon", slog.String("exchange", string(o.Exchange)), slog.String("class", string(o.Class)),
 		slog.String("actor", o.Actor), slog.Time("until", o.Until))
-	if a.webhook != nil {
-		a.webhook.Note(o.Ending())
-	}
+	a.webhook.Note(o.Ending())
 }
 
 // maintained tells of a maintenance window as of any other event.
