@@ -213,7 +213,13 @@ describe('for everybody', () => {
     const [, url] = /^curl -s '(.+)'$/.exec(curl);
     const book = await (await fetch(url)).json();
     assert.equal(book.symbol, 'BTC/USDT');
+    await page.click('#drawer [data-verb="withhold"]'); // from here it is about this book
+    assert.equal(await page.inputValue('#order-symbol'), 'BTC/USDT');
+    assert.match(await text(page, '.consequence'), /Reads of BTC\/USDT at okx answer 503 withheld/);
     await page.keyboard.press('Escape');
+    await page.waitForSelector('#order[open]', { state: 'detached' });
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('#drawer[open]', { state: 'detached' });
     await page.click('[data-key="circuit:okx/market_data"]');
     assert.match(await text(page, '#drawer'), /Opens after5 failures in a row over at least 2\.0 s/);
     const [, name] = /runbooks\/(\w+\.md)/.exec(await text(page, '#drawer'));

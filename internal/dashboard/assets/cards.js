@@ -8,11 +8,11 @@ import { span, countdown, age, time, exact, minute, ms } from './time.js';
 
 /** cards @param {any} store @param {any} me */
 export function cards(store, me) {
-  patch($('exchanges'), store.overview.exchanges.map((/** @type {any} */ e, /** @type {number} */ i) => card(e, i, store.now, me)));
+  patch($('exchanges'), store.overview.exchanges.map((/** @type {any} */ e, /** @type {number} */ i) => card(e, i, store.now, ms(store.overview.started_at), me)));
 }
 
-/** @param {any} e @param {number} i @param {number} now @param {any} me */
-function card(e, i, now, me) {
+/** @param {any} e @param {number} i @param {number} now @param {number} started @param {any} me */
+function card(e, i, now, started, me) {
   return h('article', { key: e.id, id: `x-${e.id}`, class: `card s-${e.state}`, tabindex: '-1', 'data-exchange': e.id, 'aria-labelledby': `n-${e.id}` },
     h('div', { class: 'cardhead' },
       h('h2', { id: `n-${e.id}` }, e.id),
@@ -27,7 +27,7 @@ function card(e, i, now, me) {
       fact('Last good answer', e.last_success ? `${span(now - ms(e.last_success))} ago` : 'none yet'),
       fact('Answers, 5 min', served(e.served)),
       e.streams && fact('Streams', streams(e.streams, now))),
-    sparks(e),
+    sparks(e, now - started),
     actions(e, me));
 }
 

@@ -12,7 +12,8 @@ import { span, age, countdown, time, exact, ms } from './time.js';
 /** meta @param {string} name */
 const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.getAttribute('content') ?? '';
 
-export function newDrawer() {
+/** newDrawer @param {any} me who acts */
+export function newDrawer(me) {
   let key = '';
   const dialog = /** @type {HTMLDialogElement} */ ($('drawer'));
   dialog.addEventListener('close', () => { key = ''; });
@@ -29,7 +30,7 @@ export function newDrawer() {
       const [kind, name] = [key.slice(0, key.indexOf(':')), key.slice(key.indexOf(':') + 1)];
       patch(dialog, [
         h('form', { method: 'dialog', key: 'close', class: 'closing' }, h('button', null, 'Close ', h('kbd', null, 'Esc'))),
-        ...(kind === 'book' ? book(name, store) : circuit(name, store)),
+        ...(kind === 'book' ? book(name, store, me) : circuit(name, store)),
       ]);
     },
   };
@@ -83,8 +84,8 @@ function circuitParts(e, c, now) {
   ];
 }
 
-/** @param {string} name @param {any} store */
-function book(name, store) {
+/** @param {string} name @param {any} store @param {any} me */
+function book(name, store, me) {
   const b = store.overview.books.find((/** @type {any} */ b) => bookKey(b) === name);
   if (!b) return [h('h2', { id: 'drawer-title' }, name), h('p', null, 'This book was not answered in the last ten minutes, and is not streamed.')];
   const now = store.now, old = ageNow(b, store);
@@ -102,6 +103,9 @@ function book(name, store) {
       ['Spread', b.spread ?? 'none'],
       ['Sequence of the exchange', b.sequence === null ? 'none' : String(b.sequence)],
     ]),
+    me.may_act && h('div', { class: 'actions' }, [['withhold', 'Withhold this book'], ['purge', 'Purge this book']].map(([verb, words]) => h('button', {
+      type: 'button', key: verb, 'data-act': 'order', 'data-verb': verb, 'data-exchange': b.exchange, 'data-symbol': b.symbol,
+    }, words))),
     h('h3', null, 'Stream'),
     b.streamed ? facts([
       ['Streamed since', moment(b.streamed_since)],

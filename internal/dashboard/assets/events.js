@@ -7,7 +7,7 @@ import { time, exact, ms } from './time.js';
 
 const PAGE = 100; // lines at once; more on demand
 
-const ICONS = /** @type {Record<string, string>} */ ({ gate: 'banned', action: 'withheld', override: 'isolated', maintenance: 'maintenance' });
+const ICONS = /** @type {Record<string, string>} */ ({ gate: 'banned', action: 'action', override: 'isolated', maintenance: 'maintenance' });
 const NAMES = /** @type {Record<string, string>} */ ({ circuit: 'circuit', gate: 'limit', action: 'action', override: 'ended', maintenance: 'maintenance' });
 
 /** linked is the id that the address names, if any. */

@@ -23,10 +23,10 @@ const ME = 60_000; // ms between two looks at who acts: a session may end elsewh
 const store = newStore();
 const timeline = newTimeline();
 const events = newEvents();
-const drawer = newDrawer();
 const announcer = newAnnouncer();
 const link = stream(take);
 const session = newSession(draw, () => link.reopen());
+const drawer = newDrawer(session.me);
 const orders = newOrders(store, session.me, toast);
 const keyboard = keys({ order, exchanges: () => (store.overview?.exchanges ?? []).map((/** @type {any} */ e) => e.id) });
 
@@ -91,7 +91,7 @@ function toast(words) {
 
 /** Every button says with data-act what it is for. @type {Record<string, (el: HTMLElement) => void>} */
 const acts = {
-  order: (el) => order(el.dataset.verb ?? '', el.dataset.exchange ?? ''),
+  order: (el) => order(el.dataset.verb ?? '', el.dataset.exchange ?? '', { symbol: el.dataset.symbol }),
   drawer: (el) => drawer.open(el.dataset.key ?? '', store),
   span: (el) => { timeline.choose(Number(el.dataset.hours)); draw(); },
   'more-events': () => { events.more(); draw(); },

@@ -143,7 +143,8 @@ export function newOrders(store, me, toast) {
       draw();
       if (preset?.symbol) /** @type {HTMLInputElement} */ ($('order-symbol')).value = preset.symbol;
       dialog.showModal();
-      /** @type {HTMLElement} */ ($(VERBS[what].symbol === 'must' ? 'order-symbol' : 'order-reason')).focus();
+      draw(); // with the symbol, what clients will see is another sentence
+      /** @type {HTMLElement} */ ($(VERBS[what].symbol === 'must' && !preset?.symbol ? 'order-symbol' : 'order-reason')).focus();
     },
   };
 }

@@ -23,13 +23,14 @@ const newest = (column) => column.findLast((v) => v !== null) ?? null;
 /** rate reads well below one a second, too. @param {number} perSecond */
 const rate = (perSecond) => (perSecond === 0 ? '0/s' : perSecond < 1 ? `${(perSecond * 60).toFixed(perSecond < 0.1 ? 1 : 0)}/min` : `${perSecond.toFixed(1)}/s`);
 
-/** sparks @param {any} e one exchange of the overview */
-export function sparks(e) {
+/** sparks @param {any} e one exchange of the overview @param {number} up for how long the gateway runs, in ms */
+export function sparks(e, up) {
   const s = e.samples;
   const n = s?.attempts?.length ?? 0;
   if (n === 0) return h('p', { class: 'quiet' }, 'Nothing was asked in the last five minutes.');
   const xs = s.attempts.map((/** @type {number} */ _, /** @type {number} */ i) => i);
   const step = s.step_ms / 1000, stamp = `${s.from} ${n}`;
+  const seconds = Math.max(step, Math.min(n * step, up / 1000)); // before its start it asked for nothing, which is no rate
   const attempts = sum(s.attempts), failures = sum(s.failures), refused = sum(s.refused), retries = sum(s.retries);
   const limit = e.circuits.find((/** @type {any} */ c) => c.class === 'market_data')?.thresholds.rate ?? null;
   const ratio = s.attempts.map((/** @type {number} */ a, /** @type {number} */ i) => (a ? s.failures[i] / a : null));
@@ -44,7 +45,7 @@ export function sparks(e) {
       stamp,
       xs,
       ys: [s.attempts.map((/** @type {number} */ a, /** @type {number} */ i) => (a + s.refused[i]) / step), s.attempts.map((/** @type {number} */ a) => a / step)],
-    }, `${rate(attempts / (n * step))} sent, ${rate(refused / (n * step))} refused, ${attempts ? (retries / attempts).toFixed(2) : '0'} retries each`));
+    }, `${rate(attempts / seconds)} sent, ${rate(refused / seconds)} refused, ${attempts ? (retries / attempts).toFixed(2) : '0'} retries each`));
 }
 
 /** @param {string} name @param {any} widget @param {any} data @param {string} words */

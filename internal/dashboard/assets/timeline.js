@@ -14,16 +14,25 @@ const MARKS = 200; // in a lane: more could not be told apart
 
 /** newTimeline draws when there is a new event, another span, or when some time has passed. */
 export function newTimeline() {
-  let hours = 24, drawn = '', open = false;
+  let hours = 24, drawn = '', open = false, chosen = false;
   return {
     /** @param {number} n */
     choose(n) {
+      chosen = true;
+      this.show(n);
+    },
+    /** show @param {number} n */
+    show(n) {
       hours = n;
       for (const b of document.querySelectorAll('[data-act="span"]')) b.setAttribute('aria-pressed', String(Number(/** @type {HTMLElement} */ (b).dataset.hours) === n));
     },
     /** @param {any} store */
     draw(store) {
       const o = store.overview, now = store.now;
+      if (!chosen) { // a gateway that started lately has nothing to show in 23 of 24 hours
+        const known = (now - ms(o.history_since)) / HOUR;
+        this.show(known <= 0.9 ? 1 : known <= 5 ? 6 : 24);
+      }
       const details = document.getElementById('lanes-details');
       if (details instanceof HTMLDetailsElement) open = details.open;
       const stamp = `${store.revision} ${hours} ${Math.floor(now / EVERY)} ${open} ${o.exchanges.map((/** @type {any} */ e) => e.state)}`;
@@ -67,7 +76,7 @@ function lane(l, from, to, since) {
       l.marks.map((/** @type {any} */ m) => h('a', {
         key: m.id, class: `mark m-${m.type}`, href: `#event=${m.id}`, title: exact(m.at), vars: { left: at(m.at) },
         'aria-label': `${m.type === 'gate' ? 'ban' : 'action'} on ${l.id} at ${time(m.at, to)}`,
-      }, icon(m.type === 'gate' ? 'banned' : 'withheld')))));
+      }, icon(m.type === 'gate' ? 'banned' : 'action')))));
 }
 
 /** legend names the textures that are there. @param {any[]} lanes */

@@ -60,7 +60,7 @@ export function sentence(e) {
       return `${e.exchange} ${className(e.class, e.family)} ${stateWord(e.from)} → ${stateWord(e.to)}: ${cause(e)}${next}`;
     }
     case 'gate':
-      return `${e.exchange}: no request ${scope(e.scope)}${until}, because it said ${e.kind}`;
+      return `${e.exchange}: no request ${scope(e.scope)}${until}, because it said: ${String(e.kind).replace(/_/g, ' ')}`;
     case 'action': {
       const what = e.verb === 'reload' ? VERBS.reload : `${VERBS[e.verb] ?? e.verb} ${target(e)}`;
       return `${e.actor} ${what}${until}: ${e.reason}`;
@@ -92,4 +92,4 @@ export function overrideWords(o, now) {
 }
 
 /** percent @param {number} share */
-export const percent = (share) => `${share < 0.1 && share > 0 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
+export const percent = (share) => `${share < 0.1 && share > 0 ? (share * 100).toFixed(1) : Math.round(share * 100)}\u00a0%`;
