@@ -33,7 +33,7 @@ func TestDesk_writesDownBeforeItActs(t *testing.T) {
 			{ops.Order{Verb: market.VerbRelease, Exchange: okx, Class: market.ClassAccount}, []string{"tell release", "append release", "release okx/account", "save isolate"}},
 			{ops.Order{Verb: market.VerbWithhold, Exchange: okx, Pair: btc}, []string{"tell withhold", "append withhold", "withhold okx BTC/USDT true", "save withhold"}},
 			{ops.Order{Verb: market.VerbRelease, Exchange: okx, Pair: btc}, []string{"tell release", "append release", "withhold okx BTC/USDT false", "save withhold"}},
-			{ops.Order{Verb: market.VerbPurge, Exchange: okx, Pair: btc}, []string{"tell purge", "append purge", "purge BTC/USDT", "resync BTC/USDT"}},
+			{ops.Order{Verb: market.VerbPurge, Exchange: okx, Pair: btc}, []string{"tell purge", "append purge", "resync BTC/USDT", "purge BTC/USDT"}},
 			{ops.Order{Verb: market.VerbProbe, Exchange: okx}, []string{"tell probe", "append probe", "probe okx/", "wake okx", "ask okx/market_data"}},
 			{ops.Order{Verb: market.VerbReload}, []string{"tell reload", "append reload", "reload"}},
 		} {

@@ -10,8 +10,8 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// span is a duration as people say it, to a precision that matters to them: "8 s", "2 min 14 s", "3 h 5 min", "2 d 4 h".
-func span(d time.Duration) string {
+// Span is a duration as people say it, to a precision that matters to them: "8 s", "2 min 14 s", "3 h 5 min", "2 d 4 h".
+func Span(d time.Duration) string {
 	d = max(d, 0)
 	switch {
 	case d < time.Second:

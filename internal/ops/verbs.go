@@ -157,13 +157,14 @@ func (d *Desk) save(ctx context.Context, out *Outcome, all ...market.Override) {
 	}
 }
 
-// purge drops every copy of a book, and starts the streamed one anew.
+// purge starts a streamed book anew and drops every copy, in this order: the stream would put back what it still shows.
 func (d *Desk) purge(ctx context.Context, o *Order, out *Outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
+	streamed := d.cfg.Feed != nil && d.cfg.Feed.Resync(o.Exchange, o.Pair)
 	where, err := d.cfg.Copies.Purge(ctx, o.Exchange, o.Pair)
 	out.Removed = append([]string{}, where...)
-	if d.cfg.Feed != nil && d.cfg.Feed.Resync(o.Exchange, o.Pair) {
+	if streamed {
 		out.Removed = append(out.Removed, "stream")
 	}
 	out.Changed = len(out.Removed) > 0

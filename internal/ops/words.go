@@ -38,7 +38,7 @@ func (v *view) banText() string {
 		reason = "it refuses our address for asking too often"
 	}
 	if !v.since.IsZero() {
-		lasting = ", for " + span(v.now.Sub(v.since)) + " so far"
+		lasting = ", for " + Span(v.now.Sub(v.since)) + " so far"
 	}
 	return fmt.Sprintf("shut until %s%s: %s (%s), and nothing is sent before", clockTime(g.Until, v.now), lasting, reason, g.Kind)
 }
@@ -54,7 +54,7 @@ func (v *view) duringMaintenance() string {
 // troubleText is one circuit: "market data open for 2 min 14 s after 5 failures in a row (timeout)".
 func (v *view) troubleText(st *market.CircuitStatus, h *history) string {
 	left := h.departed(st)
-	length := span(v.now.Sub(left.at))
+	length := Span(v.now.Sub(left.at))
 	if st.State == market.CircuitHalfOpen {
 		return fmt.Sprintf("%s is being probed, after %s of trouble", circuitName(st), length)
 	}
@@ -89,7 +89,7 @@ func (v *view) alsoText(h *history) string {
 			if st.State == market.CircuitHalfOpen {
 				state = "being probed"
 			}
-			also = append(also, fmt.Sprintf("%s %s for %s", circuitName(st), state, span(v.now.Sub(h.departed(st).at))))
+			also = append(also, fmt.Sprintf("%s %s for %s", circuitName(st), state, Span(v.now.Sub(h.departed(st).at))))
 		}
 	}
 	if len(also) == 0 {
@@ -220,5 +220,5 @@ func (v *view) oldestText() string {
 	if v.oldest == 0 {
 		return ""
 	}
-	return ", the oldest " + span(v.oldest) + " old"
+	return ", the oldest " + Span(v.oldest) + " old"
 }

@@ -75,6 +75,7 @@ func parts() []part {
 		{"books", measureBooks},
 		{"changes", measureDiffs},
 		{"serving", measureServing},
+		{"watching", measureWatching},
 		{"redis", measureRedis},
 		{"delay", staged(nil, measureDelay)},
 		{"fanout", staged(nil, measureFanOut)},

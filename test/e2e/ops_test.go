@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -343,4 +345,74 @@ func TestCommandLine_operates(t *testing.T) {
 	says(t, run(t, "gateway", nil, "events", at), 0, "local:night: isolate okx until", "okx market data: open")
 	says(t, run(t, "gateway", nil, "release", at, "okx", "--reason=done", "--as=night"), 0, "release okx")
 	says(t, run(t, "gateway", nil, "status", "--admin=http://127.0.0.1:1"), 1, "no gateway answers")
+}
+
+// However many watch, an event is encoded once, and every watcher gets every one.
+func TestWatchers_shareWhatIsEncoded(t *testing.T) {
+	t.Parallel()
+	sim := simulate(t)
+	g := before(t, sim).serve(t)
+	const watchers, orders = 50, 20
+	var watching []*process
+	for range watchers / 10 { // processes; the others are connections of this one
+		watching = append(watching, launch(t, "gateway", nil, "events", "-f", "--admin="+g.admin, "-o", "json"))
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	ctx, cancel := context.WithCancel(t.Context())
+	var counts [watchers * 9 / 10]atomic.Int64
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	for i := range counts {
+		reading.Go(func() { countEvents(ctx, client, g.admin, &counts[i]) })
+	}
+	eventually(t, 20*time.Second, "everybody watches", func() bool { return g.metric("gateway_ops_watchers") == strconv.Itoa(watchers) })
+	for n := range orders {
+		g.carriesOut("withhold", fmt.Sprintf(`{"exchange":"okx","symbol":"A%d/USDT","reason":"a test","actor":"night"}`, n))
+	}
+	eventually(t, 20*time.Second, "everybody got everything", func() bool {
+		for i := range counts {
+			if counts[i].Load() < orders {
+				return false
+			}
+		}
+		for _, p := range watching {
+			if len(lines(p.out.String(), `"verb":"withhold"`)) < orders {
+				return false
+			}
+		}
+		return true
+	})
+	if got := g.metric(`gateway_ops_encoded_total{what="event"}`); got != strconv.Itoa(orders) {
+		t.Errorf("%s events were encoded for %d watchers of %d", got, watchers, orders)
+	}
+	for i := range counts {
+		if n := counts[i].Load(); n != orders {
+			t.Errorf("watcher %d got %d events of %d", i, n, orders)
+		}
+	}
+}
+
+// countEvents counts the event frames of a stream until ctx ends.
+func countEvents(ctx context.Context, client *http.Client, admin string, n *atomic.Int64) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/v1/circuits/events", nil)
+	if err != nil {
+		return
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return // the test says that too few watch
+	}
+	defer res.Body.Close()
+	for all := bufio.NewReader(res.Body); ; {
+		line, err := all.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if line == "event: event\n" {
+			n.Add(1)
+		}
+	}
 }

@@ -31,7 +31,7 @@ func WriteStatus(w io.Writer, o *ops.Overview, id market.ExchangeID, colour bool
 	p := paint(colour)
 	t := table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), now: o.Now}
 	fmt.Fprintf(w, "%s  %s\n", p.level(o.Level, strings.ToUpper(string(o.Level))), o.Headline)
-	fmt.Fprintf(w, "gateway %s %s, up %s, history since %s\n", o.Instance, o.Version, span(o.Now.Sub(o.StartedAt)), local(o.HistorySince))
+	fmt.Fprintf(w, "gateway %s %s, up %s, history since %s\n", o.Instance, o.Version, ops.Span(o.Now.Sub(o.StartedAt)), local(o.HistorySince))
 	if len(o.Degraded) > 0 {
 		fmt.Fprintf(w, "not working as configured: %s\n", strings.Join(o.Degraded, ", "))
 	}
@@ -56,10 +56,10 @@ func (t *table) row(cells ...string) { fmt.Fprintln(t.w, strings.Join(cells, "\t
 func (t *table) exchange(p paint, w io.Writer, x *ops.Exchange, whole bool) {
 	fmt.Fprintf(w, "\n%s  %s", x.ID, p.level(x.Level, string(x.State)))
 	if x.Since != nil {
-		fmt.Fprintf(w, " for %s", span(t.now.Sub(*x.Since)))
+		fmt.Fprintf(w, " for %s", ops.Span(t.now.Sub(*x.Since)))
 	}
 	if x.NextProbe != nil && x.NextProbe.After(t.now) {
-		fmt.Fprintf(w, ", next probe in %s", span(x.NextProbe.Sub(t.now)))
+		fmt.Fprintf(w, ", next probe in %s", ops.Span(x.NextProbe.Sub(t.now)))
 	} else if x.ProbeDue {
 		fmt.Fprint(w, ", the next call is the probe")
 	}
@@ -99,7 +99,7 @@ func (t *table) circuits(x *ops.Exchange) {
 		if c.Isolated {
 			state += ", isolated"
 		}
-		t.row("  "+name, state, span(t.now.Sub(c.Since)), fmt.Sprint(c.Window.Settled), fmt.Sprint(c.Window.Failures), fmt.Sprint(c.Window.Slow),
+		t.row("  "+name, state, ops.Span(t.now.Sub(c.Since)), fmt.Sprint(c.Window.Settled), fmt.Sprint(c.Window.Failures), fmt.Sprint(c.Window.Slow),
 			fmt.Sprintf("%d/%d", c.Window.Consecutive, c.Thresholds.Consecutive),
 			fmt.Sprintf("%d in a row, %.0f %% of %.0f %%", c.Worst.Consecutive, 100*c.Worst.FailureShare, 100*c.Thresholds.Rate), c.CauseText)
 	}
@@ -111,7 +111,7 @@ func (t *table) budgets(x *ops.Exchange) {
 		t.row("  limit", "used", "share", "of", "waiting", "in")
 	}
 	for _, b := range x.Budgets {
-		t.row("  "+b.Limit, fmt.Sprint(b.Used), fmt.Sprint(b.Share), fmt.Sprint(b.Capacity), fmt.Sprint(b.Waiting), span(time.Duration(b.WindowMS)*time.Millisecond))
+		t.row("  "+b.Limit, fmt.Sprint(b.Used), fmt.Sprint(b.Share), fmt.Sprint(b.Capacity), fmt.Sprint(b.Waiting), ops.Span(time.Duration(b.WindowMS)*time.Millisecond))
 	}
 }
 
@@ -125,7 +125,7 @@ func (t *table) failures(x *ops.Exchange) {
 		if f.Status != 0 {
 			status = fmt.Sprint(f.Status)
 		}
-		t.row("  "+span(t.now.Sub(f.At))+" ago", string(f.Op), f.Kind, status, f.Code, span(time.Duration(f.ElapsedMS)*time.Millisecond))
+		t.row("  "+ops.Span(t.now.Sub(f.At))+" ago", string(f.Op), f.Kind, status, f.Code, ops.Span(time.Duration(f.ElapsedMS)*time.Millisecond))
 	}
 }
 
@@ -142,9 +142,9 @@ func (t *table) books(all []ops.Book, id market.ExchangeID) {
 		}
 		age := "-"
 		if b.AgeMS != nil {
-			age = span(time.Duration(*b.AgeMS) * time.Millisecond)
+			age = ops.Span(time.Duration(*b.AgeMS) * time.Millisecond)
 		}
-		t.row(string(b.Exchange), b.Symbol, b.Status, age, span(time.Duration(b.StaleMaxMS)*time.Millisecond), b.Source, b.Reason)
+		t.row(string(b.Exchange), b.Symbol, b.Status, age, ops.Span(time.Duration(b.StaleMaxMS)*time.Millisecond), b.Source, b.Reason)
 	}
 	if more := len(all) - shown; id == "" && more > 0 {
 		t.row(fmt.Sprintf("and %d younger books", more))
@@ -213,16 +213,3 @@ func EventLine(ev *market.Event) string {
 
 // local is an instant in the reader's own zone.
 func local(t time.Time) string { return t.Local().Format("2 Jan 15:04 MST") }
-
-// span is a duration as people say it.
-func span(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-}
