@@ -1,0 +1,3 @@
+package opscli
+
+var Frame = frame

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseUntil(t *testing.T) {
+	now := time.Date(2026, 11, 29, 2, 0, 0, 0, time.Local)
+	for text, want := range map[string]time.Time{
+		"04:30":                time.Date(2026, 11, 29, 4, 30, 0, 0, time.Local),
+		"01:30":                time.Date(2026, 11, 30, 1, 30, 0, 0, time.Local),
+		"02:00":                time.Date(2026, 11, 30, 2, 0, 0, 0, time.Local),
+		"2026-11-29T05:00:00Z": time.Date(2026, 11, 29, 5, 0, 0, 0, time.UTC),
+	} {
+		if got, err := parseUntil(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "4.30", "25:00", "tomorrow", "-1h"} {
+		if got, err := parseUntil(text, now); err == nil || !strings.Contains(err.Error(), "04:30") {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
+
+// TestOrders_commandLines: what makes no sense is said before anybody is asked.
+func TestOrders_commandLines(t *testing.T) {
+	for line, want := range map[string]string{
+		"isolate":     "exchange",
+		"isolate okx": "--reason",
+		"isolate okx --reason x --for 1h --until 04:30": "--until",
+		"isolate okx --reason x --class books":          "market_data",
+		"isolate okx --reason x -o yaml":                "table",
+		"purge okx --reason x":                          "symbol",
+		"events --type wind":                            "circuit",
+	} {
+		_, said, err := gateway(t, nil, strings.Fields(line)...)
+		if exitCode(err, &strings.Builder{}) != 2 || !strings.Contains(said, want) {
+			t.Errorf("%s: %v: %s, want %q", line, err, said, want)
+		}
+	}
+	for line, want := range map[string]string{
+		"status --admin 127.0.0.1:1":                                  "write a URL",
+		"status --admin http://127.0.0.1:1 --key-file /nowhere":       "key file",
+		"isolate okx --reason x --for=-1h --admin http://127.0.0.1:1": "--for",
+	} {
+		_, _, err := gateway(t, nil, strings.Fields(line)...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
