@@ -23,8 +23,13 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 		return err
 	}
 	log, level := newLog(sys.err, conf.Log)
+	tracer, flush, err := startTracing(ctx, sys.env, log)
+	if err != nil {
+		return err
+	}
+	defer flush() // after the drain, and whatever ends it
 	a, err := app.New(conf, app.Options{
-		Log: log, Level: level, Version: thisBuild().Version,
+		Log: log, Level: level, Version: thisBuild().Version, Tracer: tracer,
 		Load: func() (config.Config, error) { return s.load(sys) },
 	})
 	if err != nil {

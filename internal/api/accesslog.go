@@ -169,6 +169,9 @@ func (l *accessLog) line(level slog.Level, c *call, r *http.Request, now time.Ti
 		slog.Int("bytes", c.size),
 	)
 	attrs = append(attrs, extra...)
+	if c.span != nil {
+		attrs = append(attrs, slog.String("trace_id", c.span.TraceID()))
+	}
 	n := &c.note
 	if n.exchange != "" {
 		attrs = append(attrs, slog.String("exchange", string(n.exchange)))

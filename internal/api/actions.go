@@ -34,6 +34,7 @@ func (s *Server) serveAction(a action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.route = RouteAction
+		traced := s.trace(c, r)
 		result := resultFailed // also of a panic
 		defer func() { s.metrics.actions[a.verb][result].Inc() }()
 		if !s.operations.enter() {
@@ -41,7 +42,7 @@ func (s *Server) serveAction(a action) http.HandlerFunc {
 			return
 		}
 		defer s.operations.leave()
-		out, err := s.act(c, r, &a)
+		out, err := s.act(traced, c, r, &a)
 		if err != nil {
 			s.fail(c, r, err)
 			result = resultOf(c.status)
@@ -57,21 +58,21 @@ func (s *Server) serveAction(a action) http.HandlerFunc {
 
 // act lets the desk carry out what the request orders. Everything that the request itself has wrong is refused before: the
 // desk hears of nobody who may not act.
-func (s *Server) act(c *call, r *http.Request, a *action) (ops.Outcome, error) {
+func (s *Server) act(ctx context.Context, c *call, r *http.Request, a *action) (ops.Outcome, error) {
 	o, err := s.readOrder(c, r, a)
 	if err != nil {
 		return ops.Outcome{}, err
 	}
 	// Who hangs up in the middle has ordered it all the same: nothing is left half done.
-	ctx := within(context.WithoutCancel(r.Context()), c.start.Add(s.cfg.Deadline))
-	defer ctx.end()
-	out, err := s.cfg.Desk.Do(ctx, o)
+	timed := within(context.WithoutCancel(ctx), c.start.Add(s.cfg.Deadline))
+	defer timed.end()
+	out, err := s.cfg.Desk.Do(timed, o)
 	if _, refused := errors.AsType[*ops.RefusedError](err); err == nil || refused {
 		return out, err
 	}
 	c.note.err = err
 	switch {
-	case ctx.Err() != nil:
+	case timed.Err() != nil:
 		return out, &requestError{code: CodeOverloaded, detail: "Other actions took too long, and this one was not begun, or not ended: see the list of events."}
 	case a.verb == market.VerbReload: // all or nothing
 		return out, &requestError{code: CodeRefused, detail: sentence(err.Error()), final: true}

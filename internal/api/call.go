@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/market"
 )
 
 // statusClientClosed is logged for a caller that went away before its answer; it is never sent. nginx introduced it.
@@ -36,6 +37,7 @@ type call struct {
 	abort  bool // the connection is broken off when the call ends
 	key    *keys.Key
 	note   note
+	span   market.RequestSpan // nil without one
 	doc    doc
 	values []string // room for the header values of this request; it outlives the call, see header
 }

@@ -48,6 +48,9 @@ type Config struct {
 	MaxStreams   int           // 10,000 clients of streams; beyond it `overloaded`
 	Deadline     time.Duration // 25 s for one request; above the longest deadline of a call, 20 s
 
+	// Tracer traces requests. Nil: nothing is traced.
+	Tracer market.Tracer
+
 	Version  string
 	Log      *slog.Logger         // nil discards
 	Registry *prometheus.Registry // needed; /metrics shows it

@@ -171,12 +171,13 @@ func (s *Server) serveWithin(slots *inFlight, e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.route = e.route
+		traced := s.trace(c, r)
 		if !slots.enter() {
 			s.fail(c, r, errOverloaded)
 			return
 		}
 		defer slots.leave()
-		ctx := within(r.Context(), c.start.Add(s.cfg.Deadline))
+		ctx := within(traced, c.start.Add(s.cfg.Deadline))
 		defer ctx.end()
 		if err := s.answer(ctx, &e, c, r); err != nil {
 			s.fail(c, r, err)

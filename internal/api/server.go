@@ -140,6 +140,7 @@ func (s *Server) finish(c *call, r *http.Request) {
 	if !c.route.probe() {
 		s.access.write(c, r, now)
 	}
+	c.endSpan(r, now)
 	abort := c.abort
 	s.calls.put(c)
 	if abort {

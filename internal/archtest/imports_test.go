@@ -34,6 +34,7 @@ const (
 	kong       = "github.com/alecthomas/kong"
 	websocket  = "github.com/coder/websocket"
 	gobwas     = "github.com/gobwas/ws"
+	otel       = "go.opentelemetry.io/otel"
 )
 
 // rules is the house: who stands on whom. A package without a row fails, and so does a permission that nobody uses.
@@ -55,6 +56,7 @@ var rules = map[string]rule{
 	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/ops":                   {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/notify":                {ours: []string{"internal/market"}, outside: []string{prometheus}},
+	"internal/tracing":               {ours: []string{"internal/market"}, outside: []string{otel}},
 	"internal/dashboard":             {ours: []string{"internal/market", "internal/ops"}},
 	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/feed", "internal/feed/hub", "internal/ops", "internal/api/keys", "internal/api/session", "internal/api/stream"}, outside: []string{chi, prometheus}},
 	"internal/api/stream":            {ours: []string{"internal/market", "internal/feed", "internal/feed/hub"}, outside: []string{gobwas, prometheus}},
@@ -66,7 +68,7 @@ var rules = map[string]rule{
 // free are the trees whose packages may import everything of ours, and the libraries of a program.
 var free = map[string]rule{
 	"cmd/exchangesim": {ours: []string{"internal/exchangesim"}, outside: []string{kong, syncx}},
-	"cmd":             {ours: []string{"internal", "cmd/gateway"}, outside: []string{redis, prometheus, yaml, kong, syncx}},
+	"cmd":             {ours: []string{"internal", "cmd/gateway"}, outside: []string{redis, prometheus, yaml, kong, syncx, otel}},
 	"test":            {ours: []string{"internal", "cmd", "test"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal, gobwas, websocket}},
 }
 

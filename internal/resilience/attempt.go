@@ -14,6 +14,7 @@ type attempt struct {
 
 	owner *exchange
 	lane  market.Lane
+	nth   int // attempt of its call
 
 	mu      sync.Mutex // pages of one call may be read side by side
 	charges []charge   // reserved and not yet drawn

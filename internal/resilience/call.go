@@ -17,6 +17,7 @@ type call struct {
 	circuit  *circuit
 	policy   *ClassPolicy // as it was when the call began
 	lane     market.Lane
+	made     int // attempts so far
 	deadline int64
 	public   bool // its probes run detached from the caller
 	do       func(context.Context) error
@@ -84,6 +85,7 @@ func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int
 		}
 		last = e
 		r.attempts++
+		s.made++
 		now = x.env.clock.now()
 		if !r.again(ctx, s, e, now) {
 			return last
@@ -106,7 +108,7 @@ func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error
 			return e, false
 		}
 	}
-	a := &attempt{owner: x, lane: s.lane}
+	a := &attempt{owner: x, lane: s.lane, nth: s.made + 1}
 	now, e = s.reserve(ctx, a, now)
 	if e != nil {
 		return e, false
@@ -202,7 +204,7 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 	if err == nil {
 		x.gates.good(s.plan.Scopes, p.began, now)
 		p.settle(now, market.EffectSuccess, market.KindNone)
-		s.count(p, market.KindNone, now, nil)
+		s.count(a, p, market.KindNone, now, nil)
 		x.samples.attempt(now, now-p.began, false)
 		x.failures.succeeded.Store(now)
 		return nil, true
@@ -221,7 +223,7 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 	}
 	effect := x.effectOf(a, e, kind, now-p.began > p.slow, now)
 	p.settle(now, effect, kind)
-	s.count(p, kind, now, err)
+	s.count(a, p, kind, now, err)
 	x.samples.attempt(now, now-p.began, effect == market.EffectFailure)
 	if kind != market.KindCanceled {
 		x.failures.note(s.wrong(e, kind, now, p))
@@ -241,12 +243,15 @@ func (s *call) wrong(e *market.Error, kind market.Kind, now int64, p permit) mar
 	return f
 }
 
-func (s *call) count(p permit, kind market.Kind, now int64, err error) {
+func (s *call) count(a *attempt, p permit, kind market.Kind, now int64, err error) {
 	m, elapsed := s.x.op(s.plan.Op), time.Duration(now-p.began)
 	m.attempt(kind)
 	m.duration.Observe(elapsed.Seconds())
 	if log := s.x.guard.config.Logger; log.Enabled(context.Background(), slog.LevelDebug) {
 		s.tell(log, p, kind, elapsed, err)
+	}
+	if span := market.SpanOf(a); span != nil {
+		s.trace(span, a, p, kind, elapsed, err)
 	}
 }
 

@@ -33,6 +33,7 @@ type Options struct {
 	Load func() (config.Config, error)
 	// Level is what Log is filtered by, for Reload. Nil: the level stays.
 	Level    *slog.LevelVar
+	Tracer   market.Tracer      // traces requests; nil traces nothing
 	Listener func(market.Event) // gets every change of a circuit or gate, in order; may be nil
 	// Transport replaces the transport to an exchange: tests run without sockets. Nil dials.
 	Transport func(market.ExchangeID) http.RoundTripper

@@ -30,7 +30,7 @@ func (a *App) apiConfig(o Options) api.Config {
 		AdminOnLoopback: config.Loopback(c.AdminListen),
 		MarketNeedsKey:  !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
 		FreshFor: c.FreshFor, DefaultDepth: c.DepthDefault, MaxDepth: c.DepthMax, MaxInFlight: c.InFlight,
-		Version: o.Version, Log: a.log, Registry: a.registry,
+		Tracer: o.Tracer, Version: o.Version, Log: a.log, Registry: a.registry,
 	}
 }
 
