@@ -48,7 +48,11 @@ func TestOutage(t *testing.T) {
 		return n > 0
 	})
 	act(t, admin, "isolate", `{"exchange":"coinbase","for":"1m","reason":"to see it in the graphs","actor":"test"}`)
-	act(t, admin, "purge", `{"exchange":"okx","symbol":"BTC/USDT","reason":"to see it in the graphs","actor":"test"}`)
+	eventually(t, time.Minute, "a book that is given up is counted", func() bool { // once it is streamed
+		act(t, admin, "purge", `{"exchange":"binance","symbol":"BTC/USDT","reason":"to see it in the graphs","actor":"test"}`)
+		n, _ = prom.numbers(t.Context(), `increase(gateway_feed_resyncs_total{exchange="binance"}[30s]) > 0`)
+		return n > 0
+	})
 	eventually(t, 90*time.Second, "the circuit closes again", func() bool {
 		n, _ = prom.numbers(t.Context(), `increase(gateway_circuit_transitions_total{to="closed",exchange="okx"}[30s]) > 0`)
 		return n > 0
