@@ -91,7 +91,7 @@ describe('an outage', () => {
 describe('by keyboard alone', () => {
   shown('isolate and release', async ({ page }) => {
     const place = String((await gateway.circuits()).exchanges.findIndex((e) => e.id === 'okx') + 1);
-    await page.waitForSelector('#who:has-text("acting by name")', { timeout: SLOW });
+    await page.waitForSelector('#who:has-text("acting without a key")', { timeout: SLOW });
     await press(page, place, 'i');
     await page.waitForSelector('#order[open]');
     await page.keyboard.type('prices are wrong');

@@ -49,7 +49,10 @@ function start(name, args, env = {}) {
   };
 }
 
-/** stage raises all of it. settings are `path=value` of the gateway's. */
+/**
+ * stage raises all of it. settings are `path=value` of the gateway's. With redis nothing else survives a restart: each start has
+ * a state directory of its own.
+ */
 export async function stage({ redis = false, settings = [] } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'exchange-gateway-dashboard-'));
   const [publicPort, adminPort, redisPort] = await Promise.all([freePort(), freePort(), freePort()]);
@@ -60,6 +63,8 @@ export async function stage({ redis = false, settings = [] } = {}) {
     return p;
   };
   let gateway, talking = true, bot;
+  const state = () => join(dir, redis ? `state-${starts++}` : 'state');
+  let starts = 0;
 
   const sim = run(bin('exchangesim'), ['--ready-file', join(dir, 'ready.json'), ...['binance', 'okx', 'coinbase', 'control'].flatMap((n) => [`--${n}`, '127.0.0.1:0'])]);
   const urls = await until('the simulated exchanges listen', async () => JSON.parse(await readFile(join(dir, 'ready.json'), 'utf8')));
@@ -74,11 +79,16 @@ export async function stage({ redis = false, settings = [] } = {}) {
     admin: `http://127.0.0.1:${adminPort}`,
     public: `http://127.0.0.1:${publicPort}`,
     async serve() {
-      gateway = run(bin('gateway'), ['serve', `--listen=127.0.0.1:${publicPort}`, `--admin-listen=127.0.0.1:${adminPort}`, `--state-dir=${join(dir, `state${redis ? Date.now() : ''}`)}`, ...settings.flatMap((s) => ['--set', s])], env);
+      gateway = run(bin('gateway'), ['serve', `--listen=127.0.0.1:${publicPort}`, `--admin-listen=127.0.0.1:${adminPort}`, `--state-dir=${state()}`, ...settings.flatMap((s) => ['--set', s])], env);
       await until('the gateway listens', async () => {
         if (gateway.child.exitCode !== null) throw new Error(gateway.log());
         return (await fetch(`${it.public}/livez`)).ok;
       });
+    },
+    /** key makes a key of a scope and returns it. */
+    async key(scope, note) {
+      const made = run(bin('gateway'), ['key', 'new', `--state-dir=${join(dir, 'state')}`, `--scope=${scope}`, `--note=${note}`], env);
+      return until('a key', async () => /gw_\w+/.exec(made.log())?.[0]);
     },
     /** kill is kill -9: nobody says goodbye. */
     async kill() {

@@ -20,7 +20,7 @@ export function newSession(changed, reopen) {
   };
 
   const who = () => patch($('who'), [
-    me.may_act ? h('span', { key: 'who' }, me.actor ? `acting as ${me.actor}` : 'acting by name')
+    me.may_act ? h('span', { key: 'who' }, me.actor ? `acting as ${me.actor}` : 'acting without a key')
       : h('span', { key: 'why', class: 'readonly' }, 'read-only', me.why && `: ${me.why}`),
     me.actor && !me.needs_name ? h('button', { type: 'button', key: 'out', 'data-act': 'logout' }, 'Log out')
       : !me.may_act && h('button', { type: 'button', key: 'in', 'data-act': 'login' }, 'Log in'),
