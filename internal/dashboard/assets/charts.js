@@ -17,7 +17,7 @@ function colour(el, name) {
 }
 
 /**
- * @typedef {{name: string, stroke: string, fill?: string, dash?: number[], width?: number}} Line names of custom properties
+ * @typedef {{name: string, stroke: string, fill?: string, dash?: number[], width?: number}} Line stroke and fill are custom properties
  * @typedef {{el: HTMLElement, plot: any, scheme: number, stamp: string, watch: ResizeObserver}} Made
  */
 
@@ -46,6 +46,7 @@ export function chart(lines, bands = false) {
         y: { range: (/** @type {any} */ u, /** @type {number} */ min, /** @type {number} */ max) => [0, u.top ?? Math.max(max ?? 0, 1e-3) * 1.1] },
       },
       series: [{}, ...lines.map((l) => ({
+        label: l.name,
         stroke: colour(made.el, l.stroke),
         fill: l.fill && colour(made.el, l.fill),
         dash: l.dash,

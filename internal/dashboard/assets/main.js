@@ -36,7 +36,8 @@ if (new URLSearchParams(location.search).has('kiosk')) document.documentElement.
 let due;
 /** @param {any} m */
 function take(m) {
-  announcer.events(store.take(m));
+  const fresh = store.take(m);
+  if (!m.past) announcer.events(fresh);
   // Several messages that come together are one drawing.
   due ??= setTimeout(() => {
     due = undefined;

@@ -2,6 +2,7 @@
 // do is notice that a connection has gone quiet, or try again after an answer that was no stream.
 
 const QUIET = 10_000; // ms. The gateway sends a state every second: after ten without any, this connection is dead
+const PATIENCE = 5_000; // ms until the question why there is no stream is given up
 const AGAIN = 2_000; // ms until another attempt where EventSource has given up
 
 /**
@@ -61,12 +62,14 @@ export function source(url, tell) {
 /** refusal asks why there is no stream: EventSource does not tell. @param {string} url @returns {Promise<number>} 401, 403 or 0 */
 async function refusal(url) {
   const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), PATIENCE);
   try {
     const answer = await fetch(url.replace(/\/events$/, ''), { signal: stop.signal, cache: 'no-store' });
     return answer.status === 401 || answer.status === 403 ? answer.status : 0;
   } catch {
     return 0; // nobody is there: that is the ordinary case
   } finally {
-    stop.abort();
+    clearTimeout(timer);
+    stop.abort(); // the body is of no interest
   }
 }

@@ -4,14 +4,15 @@
 import { source } from './source.js';
 
 /**
- * stream tells what comes, each message with `at`, the moment when it came to this computer.
+ * stream tells what comes, each message with `at`, the moment when it came to this computer, and with `past` if that was
+ * before this tab was there.
  * @param {(m: any) => void} tell
- * @returns {{reopen: () => void, shared: boolean}}
+ * @returns {{reopen: () => void}}
  */
 export function stream(tell) {
   if (!('SharedWorker' in globalThis)) {
     const link = source('/v1/circuits/events', (m) => tell({ ...m, at: Date.now() }));
-    return { reopen: link.reopen, shared: false };
+    return link;
   }
   const worker = new SharedWorker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'exchange-gateway' });
   const port = worker.port;
@@ -21,5 +22,5 @@ export function stream(tell) {
   setInterval(() => port.postMessage('here'), 30_000);
   addEventListener('pagehide', () => port.postMessage('bye'));
   addEventListener('pageshow', (e) => { if (e.persisted) port.postMessage('hello'); });
-  return { reopen: () => port.postMessage('reopen'), shared: true };
+  return { reopen: () => port.postMessage('reopen') };
 }

@@ -54,9 +54,15 @@ export function newTimeline() {
   };
 }
 
+/** flapping says how often an exchange came and went within one segment, if it did. @param {any} s */
+function flapping(s) {
+  const times = Math.max(s.opens, s.probes);
+  return times > 1 && `flapping ×${times}`;
+}
+
 /** name says what a segment is. @param {any} s @param {number} now */
 function name(s, now) {
-  const flaps = s.opens + s.probes > 2 ? `flapping ×${s.opens + s.probes}` : stateWord(s.state);
+  const flaps = flapping(s) || stateWord(s.state);
   return `${flaps}, ${time(s.from, now)} to ${s.to >= now ? 'now' : time(s.to, now)} (${span(s.to - s.from)})`;
 }
 
@@ -72,7 +78,7 @@ function lane(l, from, to, since) {
       h('div', { class: 'segments', role: 'img', 'aria-label': words },
         since > from && h('span', { class: 'seg unknown', key: 'unknown', vars: { left: '0', width: at(since) } }),
         l.all.map((/** @type {any} */ s) => h('span', { key: s.from, class: `seg s-${s.state}`, title: name(s, to), vars: { left: at(s.from), width: width(s) } },
-          s.opens + s.probes > 2 && (s.to - s.from) / (to - from) > 0.12 && `flapping ×${s.opens + s.probes}`))),
+          (s.to - s.from) / (to - from) > 0.12 && flapping(s)))),
       l.marks.map((/** @type {any} */ m) => h('a', {
         key: m.id, class: `mark m-${m.type}`, href: `#event=${m.id}`, title: exact(m.at), vars: { left: at(m.at) },
         'aria-label': `${m.type === 'gate' ? 'ban' : 'action'} on ${l.id} at ${time(m.at, to)}`,

@@ -42,7 +42,7 @@ function keep(/** @type {any} */ m) {
 /** @param {MessagePort} port */
 function greet(port) {
   tabs.set(port, Date.now());
-  for (const m of [kept.snapshot, ...kept.events, kept.state, kept.line]) if (m) port.postMessage(m);
+  for (const m of [kept.snapshot, ...kept.events, kept.state, kept.line]) if (m) port.postMessage({ ...m, past: true });
 }
 
 /** @type {any} */ (self).onconnect = (/** @type {MessageEvent} */ e) => {
