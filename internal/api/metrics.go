@@ -29,14 +29,14 @@ type metrics struct {
 // durationBuckets, in seconds, spread from a warm book (some 20 microseconds) to the longest deadline (20 s and a bit).
 var durationBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 25}
 
-func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64, watchers func() int) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, version string, slots *inFlight, watchers func() int) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_http_requests_total", Help: "Requests answered, by route, method and status; 499 is a caller that went away.",
 		}, []string{"route", "method", "code"}),
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gateway_http_requests_in_flight", Help: "Requests being answered now.",
-		}, func() float64 { return float64(inFlight()) }),
+		}, func() float64 { return float64(slots.n.Load()) }),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_panics_total", Help: "Panics of handlers, each answered as an internal error.",
 		}),
@@ -53,9 +53,13 @@ func newMetrics(reg prometheus.Registerer, version string, inFlight func() int64
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "gateway_build_info", Help: "Always 1; the labels say what is running.",
 	}, []string{"version", "go_version"})
+	limit := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "gateway_http_requests_in_flight_limit", Help: "Requests that may be answered at once; more are refused.",
+	})
+	limit.Set(float64(slots.limit))
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	m.initialise(duration, problems)
-	for _, c := range append(m.operations(watchers), m.requests, duration, m.inFlight, problems, m.panics, build) {
+	for _, c := range append(m.operations(watchers), m.requests, duration, m.inFlight, limit, problems, m.panics, build) {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -70,7 +70,7 @@ func New(cfg Config) (*Server, error) {
 	if s.sessions, err = session.New(cfg.Keys, cfg.SessionSecret); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	if s.metrics, err = newMetrics(cfg.Registry, cfg.Version, s.inFlight.n.Load, s.watchers.count); err != nil {
+	if s.metrics, err = newMetrics(cfg.Registry, cfg.Version, &s.inFlight, s.watchers.count); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s.errorsDoc = errorsDoc()

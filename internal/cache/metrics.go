@@ -115,6 +115,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, r := range Results() {
 		m.writes.WithLabelValues(string(r))
 	}
+	for _, op := range []string{opRead, opWrite, opPing, opPurge} {
+		m.seconds.WithLabelValues(op)
+	}
 	return m
 }
 

@@ -39,7 +39,7 @@ func (a *Accounts) Balances(ctx context.Context, q BalanceQuery) (*BalanceAnswer
 	now := time.Now()
 	if err != nil {
 		err = a.ease(q.Exchange, err, now)
-		a.tallies[q.Exchange].refuse(err, now)
+		a.tallies[q.Exchange].refuse(a.metrics[q.Exchange], QuestionBalances, err, now)
 		return nil, err
 	}
 	f := Freshness{Source: SourceREST}

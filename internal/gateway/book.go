@@ -46,7 +46,7 @@ func (b *Books) read(ctx context.Context, q BookQuery, m manner) (*Book, error) 
 	book, err := b.find(ctx, v, q, m, now)
 	if err != nil {
 		if err = v.ease(err, now); !m.part {
-			v.tally.refuse(err, now)
+			v.tally.refuse(v.metrics, QuestionBook, err, now)
 		}
 		return nil, err
 	}

@@ -12,17 +12,18 @@ import (
 
 // metrics of the policy. Labels are closed sets: exchanges and questions, never a pair.
 type metrics struct {
-	reg       prometheus.Registerer
-	served    *prometheus.CounterVec
-	stale     *prometheus.CounterVec
-	staleAge  *prometheus.HistogramVec
-	coalesced *prometheus.CounterVec
-	avoided   *prometheus.CounterVec
-	refused   *prometheus.CounterVec
-	pairs     *prometheus.GaugeVec
-	listedAt  *prometheus.GaugeVec
-	closed    *prometheus.GaugeVec
-	closedTo  *prometheus.GaugeVec
+	reg        prometheus.Registerer
+	served     *prometheus.CounterVec
+	stale      *prometheus.CounterVec
+	staleAge   *prometheus.HistogramVec
+	coalesced  *prometheus.CounterVec
+	avoided    *prometheus.CounterVec
+	refused    *prometheus.CounterVec
+	unanswered *prometheus.CounterVec
+	pairs      *prometheus.GaugeVec
+	listedAt   *prometheus.GaugeVec
+	closed     *prometheus.GaugeVec
+	closedTo   *prometheus.GaugeVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -47,6 +48,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			"exchange", "question"),
 		avoided: counter("upstream_avoided_total", "Questions that were settled without a call of their own to the exchange.",
 			"exchange", "question"),
+		unanswered: counter("unanswered_total",
+			"Questions for books and balances that ended in an error, by its kind; a caller's own mistakes are not among them.",
+			"exchange", "question", "reason"),
 		refused: counter("listings_refused_total", "Lists that were not believed: most trading pairs were gone at once.",
 			"exchange"),
 		pairs:    gauge("listings_pairs", "Pairs in the list that is in use."),
@@ -90,13 +94,14 @@ var sources = [...]Source{SourceStream, SourceREST, SourceMemory, SourceRedis}
 // venueMetrics holds the counters of one exchange, so that counting needs no lookup. Every series that can be counted is
 // there from the start, at 0: the first outage then shows as an increase, and an alert on it finds its metric.
 type venueMetrics struct {
-	of        *metrics
-	exchange  string
-	served    [len(questions)][len(sources)][2]atomic.Pointer[prometheus.Counter]
-	coalesced [len(questions)]atomic.Pointer[prometheus.Counter]
-	avoided   [len(questions)]atomic.Pointer[prometheus.Counter]
-	stale     [maxKinds]atomic.Pointer[prometheus.Counter]
-	staleAge  prometheus.Observer
+	of         *metrics
+	exchange   string
+	served     [len(questions)][len(sources)][2]atomic.Pointer[prometheus.Counter]
+	coalesced  [len(questions)]atomic.Pointer[prometheus.Counter]
+	avoided    [len(questions)]atomic.Pointer[prometheus.Counter]
+	stale      [maxKinds]atomic.Pointer[prometheus.Counter]
+	unanswered [len(questions)][maxKinds]atomic.Pointer[prometheus.Counter]
+	staleAge   prometheus.Observer
 }
 
 // maxKinds is more than there are kinds, so that one can be an index.
@@ -130,6 +135,11 @@ func (m *metrics) counters(exchange market.ExchangeID, asked ...Question) *venue
 				if f := (Freshness{Stale: true, Reason: k}); k == market.KindNone || k.ServesStale() {
 					series(&v.stale[k%maxKinds], m.stale, v.exchange, f.Why())
 				}
+			}
+		}
+		if q == QuestionBook || q == QuestionBalances {
+			for _, k := range append(market.Kinds(), market.KindNone) {
+				series(&v.unanswered[place(q)][k%maxKinds], m.unanswered, v.exchange, string(q), k.String())
 			}
 		}
 		if q == QuestionListings {
@@ -195,6 +205,11 @@ func (v *venueMetrics) answer(q Question, f *Freshness) {
 func (v *venueMetrics) staleBook(f *Freshness) {
 	v.staleAge.Observe(f.Age.Seconds())
 	count(&v.stale[f.Reason%maxKinds], v.of.stale, v.exchange, f.Why())
+}
+
+// unanswer counts a question that got an error; KindNone where a copy was too old and nothing failed.
+func (v *venueMetrics) unanswer(q Question, k market.Kind) {
+	count(&v.unanswered[place(q)][k%maxKinds], v.of.unanswered, v.exchange, string(q), k.String())
 }
 
 func (v *venueMetrics) shared(q Question) {

@@ -193,7 +193,8 @@ func (c *contest) refuse(said []VenueBook) {
 	now := time.Now()
 	for i := range said {
 		if v := &said[i]; v.Err != nil {
-			c.b.venues[v.Exchange].tally.refuse(v.Err, now)
+			at := c.b.venues[v.Exchange]
+			at.tally.refuse(at.metrics, QuestionBook, v.Err, now)
 		}
 	}
 }

@@ -73,9 +73,10 @@ func (t *tally) answered(f *Freshness, now time.Time) {
 }
 
 // refuse counts an error that took the place of an answer, if it was not the caller's own doing.
-func (t *tally) refuse(err error, now time.Time) {
+func (t *tally) refuse(m *venueMetrics, q Question, err error, now time.Time) {
 	if denied(err) {
 		t.at(now).refused.Add(1)
+		m.unanswer(q, causeOf(err))
 	}
 }
 
@@ -92,6 +93,14 @@ func (t *tally) sum(now time.Time) (out Tally) {
 		out.Oldest = max(out.Oldest, time.Duration(s.oldest.Load()))
 	}
 	return out
+}
+
+// causeOf is the kind of what went wrong at the exchange, KindNone where nothing did and a copy is too old.
+func causeOf(err error) market.Kind {
+	if e, ok := errors.AsType[*Error](err); ok && e.Err == nil {
+		return market.KindNone
+	}
+	return market.KindOf(err)
 }
 
 // denied tells an answer that was refused for the exchange's reason or ours from one that the caller could not have had.

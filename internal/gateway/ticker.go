@@ -19,7 +19,7 @@ func (b *Books) Ticker(ctx context.Context, q BookQuery) (*Ticker, error) {
 		return nil, err
 	}
 	if err := b.withhold(q.Exchange, q.Pair); err != nil {
-		v.tally.refuse(err, time.Now())
+		v.tally.refuse(v.metrics, QuestionBook, err, time.Now())
 		return nil, err
 	}
 	// Both questions are put side by side, except where the pair is not known yet.
@@ -85,7 +85,7 @@ func (b *Books) Tickers(ctx context.Context, exchange market.ExchangeID, pairs [
 		}
 		if out[i] = b.held(v, p, now); out[i].Err != nil {
 			out[i].Err = v.ease(out[i].Err, now)
-			v.tally.refuse(out[i].Err, now)
+			v.tally.refuse(v.metrics, QuestionBook, out[i].Err, now)
 		}
 	}
 	return out, nil

@@ -27,6 +27,9 @@ func (a *App) ReloadBySignal(ctx context.Context) error {
 // those that differ from what the gateway was started with and take a restart. If anything in the configuration is wrong it
 // changes nothing and says why. One reload runs at a time.
 func (a *App) Reload(ctx context.Context) (changed, needRestart []string, err error) {
+	if a.load == nil {
+		return nil, nil, errNoReload
+	}
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	changed, needRestart, err = a.reload()
@@ -40,9 +43,6 @@ func (a *App) Reload(ctx context.Context) (changed, needRestart []string, err er
 }
 
 func (a *App) reload() (changed, needRestart []string, err error) {
-	if a.load == nil {
-		return nil, nil, errNoReload
-	}
 	next, err := a.load()
 	if err != nil {
 		return nil, nil, err
