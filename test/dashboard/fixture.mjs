@@ -28,7 +28,7 @@ export function exchange(id, now, more = {}) {
   const n = 60, column = (f) => Array.from({ length: n }, (_, i) => f(i));
   return {
     id, state: 'closed', level: 'ok', why: '', clients: 'live books and balances', since: iso(now - 3 * HOUR), next_probe_at: null, probe_due: false,
-    last_success: iso(now - 300), circuits: ['market_data', 'reference', 'account', 'stream'].map((c) => circuit(c, now)),
+    last_success: iso(now - 300), circuits: ['market_data', 'account'].map((c) => circuit(c, now)),
     overrides: [], gates: [], maintenance: [], failures: [],
     budgets: [{ limit: 'weight', capacity: 6000, share: 4200, used: 1234, waiting: 0, window_ms: 60000 }],
     streams: { connections: 2, last_frame: iso(now - 80), live: 12, syncing: 1, stale: 0, wanted: 13, queued: 0, eta_ms: null },

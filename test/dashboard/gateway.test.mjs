@@ -64,7 +64,9 @@ describe('an outage', () => {
     }, venues);
     for (const id of venues) await gateway.inject(id, { kind: 'unavailable', for: '10m' });
     for (const id of venues) await page.waitForFunction((v) => window.opened[v], id, { timeout: SLOW });
-    assert.match(await page.title(), /No exchange|all|every|okx|binance|coinbase/i);
+    await page.waitForFunction(() => document.documentElement.dataset.level === 'down', null, { timeout: SLOW });
+    assert.match(await page.getAttribute('#favicon', 'href'), /level-down\.svg$/);
+    await page.waitForFunction(() => document.title === document.querySelector('h1').textContent && document.title.length > 20, null, { timeout: SLOW });
 
     const opened = await page.evaluate(() => window.opened);
     const trips = (await history()).filter((e) => e.type === 'circuit' && e.class === 'market_data' && e.to === 'open');

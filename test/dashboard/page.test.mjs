@@ -26,7 +26,7 @@ const text = async (page, selector) => (await page.textContent(selector)).replac
 
 describe('every state at once', () => {
   for (const scheme of ['light', 'dark']) {
-    shown(`axe finds nothing in ${scheme}, dialogs and drawers included`, () => ({ events: night() }), async ({ page }) => {
+    shown(`axe finds nothing in ${scheme}, dialogs and drawers included`, () => ({ events: night().slice(-12) }), async ({ page }) => {
       await page.waitForSelector('#who:has-text("acting without a key")', { timeout: SLOW });
       await page.click('#lanes-details summary');
       await page.waitForSelector('#lanes-details table');
