@@ -19,7 +19,7 @@ func startTracing(ctx context.Context, env []string, log *slog.Logger) (t market
 		return nil, func() {}, err
 	}
 	return tracer, func() {
-		if err := tracer.Close(context.WithoutCancel(ctx)); err != nil {
+		if err := tracer.Close(); err != nil {
 			log.Warn("traces", slog.Any("err", err))
 		}
 	}, nil

@@ -20,7 +20,7 @@ const flushWithin = 2 * time.Second
 
 // Tracer is a market.Tracer that tells a collector. Safe for concurrent use.
 type Tracer struct {
-	provider *sdk.TracerProvider
+	queue    sdk.SpanProcessor
 	tracer   trace.Tracer
 	exporter *exporter
 }
@@ -46,15 +46,17 @@ func New(ctx context.Context, env []string, version string) (*Tracer, error) {
 		return nil, fmt.Errorf("exporter of traces: %w", err)
 	}
 	e := newExporter(otlp)
-	p := sdk.NewTracerProvider(sdk.WithBatcher(e), sdk.WithResource(about))
-	return &Tracer{provider: p, tracer: p.Tracer("exchange-gateway", trace.WithInstrumentationVersion(version)), exporter: e}, nil
+	queue := sdk.NewBatchSpanProcessor(e)
+	p := sdk.NewTracerProvider(sdk.WithSpanProcessor(queue), sdk.WithResource(about))
+	return &Tracer{queue: queue, tracer: p.Tracer("exchange-gateway", trace.WithInstrumentationVersion(version)), exporter: e}, nil
 }
 
-// Close sends what is left, for two seconds at most, and ends everything that New began. Spans that end later are dropped.
-func (t *Tracer) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+// Close sends what is left, for two seconds at most, and ends everything that New began. It is called once; spans that end
+// later are dropped.
+func (t *Tracer) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
 	defer cancel()
-	err := t.provider.Shutdown(ctx)
+	err := t.queue.Shutdown(ctx) // not the provider's, which does nothing if ctx has ended
 	t.exporter.cutOff()
 	if err != nil {
 		return fmt.Errorf("last traces not sent: %w", err)
