@@ -119,21 +119,20 @@ func (o *Operations) Run(ctx context.Context, adopt func([]market.Override)) err
 
 // follow looks after one part.
 func (o *Operations) follow(ctx context.Context, p *place) {
-	tick := time.NewTimer(0)
+	tick := time.NewTimer(newsEvery)
 	defer tick.Stop()
 	for touched := time.Now(); ; tick.Reset(newsEvery) {
+		if p.due() {
+			o.look(ctx, p)
+			if time.Since(touched) >= touchEvery && !p.broken() {
+				touched = time.Now()
+				o.touch(ctx, p)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		if !p.due() {
-			continue
-		}
-		o.look(ctx, p)
-		if time.Since(touched) >= touchEvery && !p.broken() {
-			touched = time.Now()
-			o.touch(ctx, p)
 		}
 	}
 }
