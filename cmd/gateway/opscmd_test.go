@@ -28,8 +28,8 @@ func TestParseUntil(t *testing.T) {
 // TestOrders_commandLines: what makes no sense is said before anybody is asked.
 func TestOrders_commandLines(t *testing.T) {
 	for line, want := range map[string]string{
-		"isolate":     "exchange",
-		"isolate okx": "--reason",
+		"isolate --reason x": "exchange",
+		"isolate okx":        "--reason",
 		"isolate okx --reason x --for 1h --until 04:30": "--until",
 		"isolate okx --reason x --class books":          "market_data",
 		"isolate okx --reason x -o yaml":                "table",

@@ -85,7 +85,7 @@ func (b *Books) Run(ctx context.Context) error {
 	defer b.running.Store(false)
 	watchers := make([]watcher, 0, len(b.order))
 	for _, id := range b.order {
-		watchers = append(watchers, watcher{b, b.venues[id], make(map[windowKey]window)})
+		watchers = append(watchers, watcher{b: b, v: b.venues[id], told: make(map[windowKey]window)})
 	}
 	due := make(map[*venue]time.Duration, len(b.venues))
 	for _, v := range b.venues {
@@ -104,7 +104,7 @@ func (b *Books) Run(ctx context.Context) error {
 			}
 		case now := <-windows.C:
 			for i := range watchers {
-				b.hear(ctx, watchers[i].v, now)
+				watchers[i].hear(ctx, now)
 				watchers[i].look(now)
 			}
 		}

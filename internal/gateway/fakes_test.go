@@ -179,6 +179,12 @@ func (h *fakeHealth) Peek(c market.Call) error {
 	return h.peek[c.Op]
 }
 
+func (h *fakeHealth) setCircuit(s market.CircuitState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.state = s
+}
+
 // refuse makes every call of op be refused, or nothing with KindNone.
 func (h *fakeHealth) refuse(op market.Op, k market.Kind) {
 	h.mu.Lock()

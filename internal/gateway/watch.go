@@ -15,6 +15,7 @@ type watcher struct {
 	b    *Books
 	v    *venue
 	told map[windowKey]window // those that were told of; as many as there are windows
+	used time.Time            // since when the exchange is in use, zero while it is not
 }
 
 // window is one as it was last seen, and whether it was told of as open.
@@ -74,16 +75,31 @@ func (w *watcher) tell(m market.Maintenance, began bool) {
 	}
 }
 
-// hear has the exchange's own announcement read anew if it is old and the exchange is in use. It waits for nothing.
-func (b *Books) hear(ctx context.Context, v *venue, now time.Time) {
-	if a := v.announced.Load(); a != nil && now.Sub(a.CheckedAt) < announcedFor {
+// hear has the exchange's own announcement read anew if it is old and the exchange has been in use for a minute. It waits for
+// nothing. What is not in use, and what has just begun to be, is left alone, and so is an exchange whose circuit of such calls
+// is not closed: probes are for those who need an answer, and an announcement that can be read would close the circuit of calls
+// that fail.
+func (w *watcher) hear(ctx context.Context, now time.Time) {
+	if !w.b.inUse(w.v, now) {
+		w.used = time.Time{}
 		return
 	}
-	if !b.inUse(v, now) || v.peek(market.OpStatus) != nil {
+	if w.used.IsZero() {
+		w.used = now
+	}
+	if a := w.v.announced.Load(); now.Sub(w.used) < announcedFor || a != nil && now.Sub(a.CheckedAt) < announcedFor {
 		return
 	}
-	f, _, _, err := v.status.enter(market.WithLane(ctx, market.LanePrefetch), v.crew, 0, announcedFor, v.readStatus)
+	switch w.v.circuit(market.CircuitID{Exchange: w.v.ID, Class: market.OpStatus.Class()}) {
+	case market.CircuitOpen, market.CircuitHalfOpen:
+		return
+	case market.CircuitClosed:
+	}
+	if w.v.peek(market.OpStatus) != nil {
+		return
+	}
+	f, _, _, err := w.v.status.enter(market.WithLane(ctx, market.LanePrefetch), w.v.crew, 0, announcedFor, w.v.readStatus)
 	if err == nil && f != nil {
-		v.status.leave(f, true)
+		w.v.status.leave(f, true)
 	}
 }
