@@ -75,7 +75,11 @@ func (w *watcher) tell(m market.Maintenance, began bool) {
 	}
 }
 
-// hear has the exchange's own announcement read anew if it is old and the exchange has been in use for a minute. It waits for
+// settled is how long an exchange has to be in use before its announcement is read without anybody asking: what callers came
+// for goes first, and who asks for it by the status is answered at once.
+const settled = 2 * announcedFor
+
+// hear has the exchange's own announcement read anew if it is old and the exchange has been in use for a while. It waits for
 // nothing. What is not in use, and what has just begun to be, is left alone, and so is an exchange whose circuit of such calls
 // is not closed: probes are for those who need an answer, and an announcement that can be read would close the circuit of calls
 // that fail.
@@ -87,7 +91,7 @@ func (w *watcher) hear(ctx context.Context, now time.Time) {
 	if w.used.IsZero() {
 		w.used = now
 	}
-	if a := w.v.announced.Load(); now.Sub(w.used) < announcedFor || a != nil && now.Sub(a.CheckedAt) < announcedFor {
+	if a := w.v.announced.Load(); now.Sub(w.used) < settled || a != nil && now.Sub(a.CheckedAt) < announcedFor {
 		return
 	}
 	switch w.v.circuit(market.CircuitID{Exchange: w.v.ID, Class: market.OpStatus.Class()}) {
