@@ -134,6 +134,8 @@ func lengthen(err error, d time.Duration) error {
 	if !ok {
 		return err // the exchange has nothing to do with it
 	}
+	// Only what a closed exchange looks like.
+	//exhaustive:ignore
 	switch said.Kind {
 	case market.KindMaintenance, market.KindCircuitOpen, market.KindUnavailable, market.KindTimeout:
 	default:

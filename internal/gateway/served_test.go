@@ -84,7 +84,8 @@ func TestServed_countsFiveMinutes(t *testing.T) {
 		h.ask(t, query())
 		is(2, 1, 0, 10*time.Second)
 		for _, q := range []gateway.BookQuery{
-			{Exchange: "alpha", Pair: eth}, {Exchange: "alpha", Pair: btc, RequireLive: true},
+			{Exchange: "alpha", Pair: eth},
+			{Exchange: "alpha", Pair: btc, RequireLive: true},
 			{Exchange: "alpha", Pair: btc, MaxAge: gateway.MaxAge(time.Second)},
 		} {
 			if _, err := h.OrderBook(t.Context(), q); err == nil {

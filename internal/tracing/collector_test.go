@@ -26,7 +26,6 @@ type fakeCollector struct {
 	hang   chan struct{} // if not nil, it takes and answers nothing before this is closed
 
 	mu       sync.Mutex
-	requests int
 	headers  []http.Header
 	about    []*common.KeyValue
 	spans    []*otlp.Span
@@ -43,7 +42,6 @@ func newCollector(t *testing.T, status int, hang chan struct{}) *fakeCollector {
 
 func (c *fakeCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
-	c.requests++
 	c.headers = append(c.headers, r.Header)
 	c.mu.Unlock()
 	text, err := io.ReadAll(r.Body)
@@ -89,13 +87,6 @@ func (c *fakeCollector) take(text []byte, r *http.Request) error {
 		}
 	}
 	return nil
-}
-
-// asked is how often the collector was spoken to.
-func (c *fakeCollector) asked() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.requests
 }
 
 // span is what a test says of a span: ids in hexadecimal, attributes in their text.

@@ -45,7 +45,8 @@ func TestDashboards_areProvisionable(t *testing.T) {
 		}
 		if !slices.ContainsFunc(d.Links, func(l struct {
 			URL string `json:"url"`
-		}) bool {
+		},
+		) bool {
 			return l.URL == "http://$instance/"
 		}) {
 			t.Errorf("%s does not link to the gateway's own page", file)

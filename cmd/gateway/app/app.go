@@ -80,7 +80,7 @@ func New(conf config.Config, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{conf: conf, log: o.Log, load: o.Load, level: o.Level, registry: prometheus.NewRegistry()}
+	a := &App{conf: conf, inForce: conf, log: o.Log, load: o.Load, level: o.Level, registry: prometheus.NewRegistry()}
 	a.metrics = newMetrics(a.registry, a.degraded)
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if a.keys, a.keysErr = keys.Open(conf.KeysFile, o.Log); a.keysErr != nil {

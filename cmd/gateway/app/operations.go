@@ -102,7 +102,7 @@ func (a *App) thresholds(id market.ExchangeID, class market.Class) ops.Threshold
 
 // newDashboard is the page of the admin listener.
 func (a *App) newDashboard() dashboard.Config {
-	return dashboard.Config{Overview: a.operations.board.Overview, Runbooks: "docs/runbooks", PublicURL: publicURL(a.conf)}
+	return dashboard.Config{Overview: a.operations.board.Overview, PublicURL: publicURL(a.conf)}
 }
 
 // publicURL is the public listener as somebody on this machine reaches it, "" if that is not known before it is open.

@@ -61,7 +61,7 @@ func (a *App) reload() (changed, needRestart []string, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("keys_file: %w", err)
 	}
-	for _, path := range config.Diff(a.conf, next) {
+	for _, path := range config.Diff(a.inForce, next) {
 		if reloadable(path) {
 			changed = append(changed, path)
 		}
@@ -79,11 +79,8 @@ func (a *App) reload() (changed, needRestart []string, err error) {
 	if keysChanged {
 		changed = append(changed, "keys_file (its keys)")
 	}
-	a.conf = applied(a.conf, next)
-	for _, path := range config.Diff(a.conf, next) {
-		needRestart = append(needRestart, path)
-	}
-	return changed, needRestart, nil
+	a.inForce = applied(a.inForce, next)
+	return changed, config.Diff(a.inForce, next), nil
 }
 
 // applied is conf with what a reload has taken from next.

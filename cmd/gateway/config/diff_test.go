@@ -18,8 +18,10 @@ func TestDiff_namesWhatDiffers(t *testing.T) {
 	b.FreshFor = 2 * time.Second
 	b.Log.Level = "debug"
 	b.Webhook.URL = market.NewSecret("https://hooks.example.com/not-a-secret")
-	b.Exchanges = config.Exchanges{"okx": {Enabled: &off, Warm: []string{"BTC/USDT"}, MarketData: config.Class{Timeout: time.Second},
-		Accounts: map[string]config.Account{"main": {Key: market.NewSecret("k")}}}}
+	b.Exchanges = config.Exchanges{"okx": {
+		Enabled: &off, Warm: []string{"BTC/USDT"}, MarketData: config.Class{Timeout: time.Second},
+		Accounts: map[string]config.Account{"main": {Key: market.NewSecret("k")}},
+	}}
 	want := []string{
 		"exchanges.okx.accounts.main.key", "exchanges.okx.enabled", "exchanges.okx.market_data.timeout", "exchanges.okx.warm",
 		"fresh_for", "log.level", "webhook.url",

@@ -57,8 +57,10 @@ func TestFollow_passesEachEventOnce(t *testing.T) {
 		return fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", id, name, data)
 	}
 	gateway := &lives{frames: [][]string{
-		{"retry: 1000\n\n", frame("snapshot", "a-2", `{"history_since":"2026-11-29T02:00:00Z","events":[`+event("a", 1)+","+event("a", 2)+"]}"),
-			": ping\n\n", frame("event", "a-3", event("a", 3))},
+		{
+			"retry: 1000\n\n", frame("snapshot", "a-2", `{"history_since":"2026-11-29T02:00:00Z","events":[`+event("a", 1)+","+event("a", 2)+"]}"),
+			": ping\n\n", frame("event", "a-3", event("a", 3)),
+		},
 		{frame("event", "b-1", event("b", 1)), "event: state\ndata: {}\n\n", "event: bye\ndata: {\"reason\":\"stopping\"}\n\n"},
 		{frame("snapshot", "b-2", `{"events":[`+event("a", 3)+","+event("b", 1)+","+event("b", 2)+"]}")},
 	}}
