@@ -57,12 +57,13 @@ var rules = map[string]rule{
 	"internal/ops":                   {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/notify":                {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/tracing":               {ours: []string{"internal/market"}, outside: []string{otel}},
-	"internal/dashboard":             {ours: []string{"internal/market", "internal/ops"}},
+	"internal/dashboard":             {ours: []string{"internal/market", "internal/ops", "docs/runbooks"}},
 	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/feed", "internal/feed/hub", "internal/ops", "internal/api/keys", "internal/api/session", "internal/api/stream"}, outside: []string{chi, prometheus}},
 	"internal/api/stream":            {ours: []string{"internal/market", "internal/feed", "internal/feed/hub"}, outside: []string{gobwas, prometheus}},
 	"internal/api/session":           {ours: []string{"internal/api/keys"}},
 	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},
 	"internal/archtest":              {},
+	"docs/runbooks":                  {},
 }
 
 // free are the trees whose packages may import everything of ours, and the libraries of a program.

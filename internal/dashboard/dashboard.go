@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"exchange-gateway/docs/runbooks"
 	"exchange-gateway/internal/ops"
 )
 
@@ -12,8 +13,6 @@ import (
 type Config struct {
 	// Overview is the overview of this moment, for the plain page. It does no I/O; what it returns is only read.
 	Overview func() *ops.Overview
-	// Runbooks is where the runbooks are, without a slash at the end: a URL, or a path in the project.
-	Runbooks string
 	// PublicURL is the public listener as a person would reach it, such as http://127.0.0.1:8080: for the lines that can be
 	// pasted into a shell. "" leaves the address to them.
 	PublicURL string
@@ -28,6 +27,7 @@ func New(c Config) http.Handler {
 	files := newAssets(embedded)
 	page := newPage(files, c)
 	plain := newPlain(files, c.Overview)
+	books := newShelf(files, runbooks.FS)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		if !wantsHTML(r) {
@@ -45,6 +45,8 @@ func New(c Config) http.Handler {
 		}
 		plain.html(w)
 	})
+	mux.HandleFunc("GET "+runbooksPath+"{$}", books.list)
+	mux.HandleFunc("GET "+runbooksPath+"{name}", books.one)
 	mux.Handle("GET "+assetsPath+"{version}/{name...}", files)
 	return guarded(mux)
 }

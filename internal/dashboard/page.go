@@ -15,7 +15,7 @@ func newPage(files *assets, c Config) *page {
 	var buf bytes.Buffer
 	err := t.Execute(&buf, map[string]string{
 		"Root":      assetsPath + files.version + "/",
-		"Runbooks":  c.Runbooks,
+		"Runbooks":  runbooksPath,
 		"PublicURL": c.PublicURL,
 	})
 	if err != nil {

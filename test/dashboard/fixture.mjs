@@ -105,7 +105,7 @@ export async function fixture(view) {
     if (pathname === '/') {
       const html = await readFile(join(assets, 'page.html'), 'utf8');
       res.setHeader('Content-Type', 'text/html; charset=utf-8');
-      res.end(html.replaceAll('{{.Root}}', '/ui/assets/').replaceAll('{{.Runbooks}}', 'docs/runbooks').replaceAll('{{.PublicURL}}', 'http://127.0.0.1:8080'));
+      res.end(html.replaceAll('{{.Root}}', '/ui/assets/').replaceAll('{{.Runbooks}}', '/ui/runbooks/').replaceAll('{{.PublicURL}}', 'http://127.0.0.1:8080'));
     } else if (pathname.startsWith('/ui/assets/')) {
       const file = normalize(join(assets, pathname.slice('/ui/assets/'.length)));
       if (!file.startsWith(assets)) return res.writeHead(404).end();

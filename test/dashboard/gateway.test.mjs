@@ -196,6 +196,10 @@ describe('for everybody', () => {
       await page.goto(`${gateway.admin}/ui/plain`);
       await accessible(page, `the plain page in ${scheme}`);
       assert.equal(await overflow(page), 0, 'the plain page');
+      await page.click('a[href="/ui/runbooks/"]');
+      await page.waitForSelector('a[href$=".md"]', { timeout: SLOW });
+      await accessible(page, `the list of runbooks in ${scheme}`);
+      assert.equal(await overflow(page), 0, 'the list of runbooks');
     }, { colorScheme: scheme });
   }
 
@@ -224,7 +228,8 @@ describe('for everybody', () => {
     await page.waitForSelector('#drawer[open]', { state: 'detached' });
     await page.click('[data-key="circuit:okx/market_data"]');
     assert.match(await text(page, '#drawer'), /Opens after5 failures in a row over at least 2\.0 s/);
-    const [, name] = /runbooks\/(\w+\.md)/.exec(await text(page, '#drawer'));
-    assert.ok(readFileSync(new URL(`../../docs/runbooks/${name}`, import.meta.url), 'utf8').length > 0);
+    const runbook = await page.getAttribute('#drawer a[href$="GatewayCircuitOpen.md"]', 'href');
+    const answer = await fetch(gateway.admin + runbook);
+    assert.equal(await answer.text(), readFileSync(new URL('../../docs/runbooks/GatewayCircuitOpen.md', import.meta.url), 'utf8'), 'the gateway has the runbook');
   });
 });

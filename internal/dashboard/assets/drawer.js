@@ -123,10 +123,6 @@ function book(name, store, me) {
 /** shell is a line to paste. @param {string} text */
 const shell = (text) => h('p', { class: 'shell' }, h('code', null, text), h('button', { type: 'button', 'data-act': 'copy', 'data-text': text }, 'Copy'));
 
-/** runbook leads to what to do. @param {string} name */
-function runbook(name) {
-  const base = meta('runbooks');
-  if (!base) return null;
-  const where = `${base}/${name}.md`;
-  return h('p', null, 'What to do: ', /^https?:/.test(base) ? h('a', { href: where, rel: 'noreferrer' }, where) : h('code', null, where));
-}
+/** runbook leads to what to do: the gateway has the texts itself. @param {string} name */
+const runbook = (name) => h('p', null, 'What to do: ', h('a', { href: `${meta('runbooks')}${name}.md`, target: '_blank', rel: 'noreferrer' }, name), ', or ',
+  h('a', { href: meta('runbooks'), target: '_blank', rel: 'noreferrer' }, 'another runbook'), '.');

@@ -66,5 +66,6 @@ export function foot(store) {
     h('span', null, `Exchange gateway ${o.version}, up ${countdown(Date.parse(o.now) - Date.parse(o.started_at))}`),
     h('a', { href: '/ui/plain' }, 'Plain page'),
     h('a', { href: '/v1/circuits' }, 'The same as JSON'),
+    h('a', { href: '/ui/runbooks/' }, 'Runbooks'),
   ]);
 }
