@@ -62,7 +62,8 @@ type App struct {
 	webhook    *notify.Webhook
 	load       func() (config.Config, error)
 	level      *slog.LevelVar
-	reloading  sync.Mutex                     // covers conf after the start
+	reloading  sync.Mutex
+	inForce    config.Config                  // conf with what reloads changed; covered by reloading
 	ids        []market.ExchangeID            // enabled exchanges, sorted
 	families   map[market.ExchangeID][]string // API families with circuits of their own, "" among them
 }
