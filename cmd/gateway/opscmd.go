@@ -159,16 +159,16 @@ type orderFlags struct {
 
 // lastsFlags are those of what ends by itself.
 type lastsFlags struct {
-	For   time.Duration `placeholder:"45m" xor:"end" help:"How long, default 1h, at most 24h."`
-	Until string        `placeholder:"04:30" xor:"end" help:"Until when instead: the next 04:30 on your clock, or RFC 3339."`
+	For   *time.Duration `placeholder:"45m" xor:"end" help:"How long, default 1h, at most 24h."`
+	Until string         `placeholder:"04:30" xor:"end" help:"Until when instead: the next 04:30 on your clock, or RFC 3339."`
 }
 
 // into writes how long an order lasts.
 func (f lastsFlags) into(o *opscli.Order, now time.Time) error {
 	switch {
-	case f.For < 0:
+	case f.For != nil && *f.For <= 0:
 		return errors.New("--for: it must be more than nothing, for example 45m")
-	case f.For > 0:
+	case f.For != nil:
 		o.For = f.For.String()
 	case f.Until != "":
 		until, err := parseUntil(f.Until, now)

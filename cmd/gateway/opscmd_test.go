@@ -45,6 +45,7 @@ func TestOrders_commandLines(t *testing.T) {
 		"status --admin 127.0.0.1:1":                                  "write a URL",
 		"status --admin http://127.0.0.1:1 --key-file /nowhere":       "key file",
 		"isolate okx --reason x --for=-1h --admin http://127.0.0.1:1": "--for",
+		"isolate okx --reason x --for 0s --admin http://127.0.0.1:1":  "--for",
 	} {
 		_, _, err := gateway(t, nil, strings.Fields(line)...)
 		if err == nil || !strings.Contains(err.Error(), want) {

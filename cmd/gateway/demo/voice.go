@@ -70,6 +70,8 @@ func (v *voice) welcome(base, admin string, s scene) {
 Every %[5]v one of them, in turn, has an outage of %[6]v. A bot reads each book twice a second and each balance every five
 seconds. What it sees is below; it is silent while all is well.
 
+The dashboard is %[2]s
+
 Try in another terminal, before and during an outage:
 
   curl -i '%[1]s/v1/exchanges/okx/orderbook?symbol=BTC/USDT&depth=2'
@@ -78,6 +80,7 @@ Try in another terminal, before and during an outage:
   curl '%[1]s/v1/exchanges/okx/balance?account=main' -H 'Authorization: Bearer %[3]s'
   curl '%[1]s/v1/exchanges/okx/status'
   curl %[2]s/metrics
+  gateway status --admin %[2]s
 
 Break one yourself (other kinds: curl %[4]s/):
 
