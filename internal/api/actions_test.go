@@ -296,13 +296,22 @@ func TestProblem_ofWhatAnOperatorPutInForce(t *testing.T) {
 		f := func(kind market.Kind, left time.Duration, want string) {
 			t.Helper()
 			r.books.err = &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: kind, RetryAfter: left}
-			if p := readProblem(t, r.get(bookURL)); p.Status != 503 || !strings.Contains(p.Detail, want) {
+			p := readProblem(t, r.get(bookURL))
+			if p.Status != 503 || !strings.Contains(p.Detail, want) {
 				t.Errorf("%s: %+v", kind, p)
+			}
+			if at, most := max(left, time.Second).Milliseconds(), (left + 13*time.Second).Milliseconds(); *p.RetryAfterMS < at || *p.RetryAfterMS > most {
+				t.Errorf("%s: retry after %d ms, want %d to %d", kind, *p.RetryAfterMS, at, most)
 			}
 		}
 		f(market.KindIsolated, 45*time.Minute, "An operator isolated the exchange, so it was not asked. It ends by itself at 2000-01-01 00:45:00 UTC at the latest.")
 		f(market.KindWithheld, 26*time.Hour, "An operator withheld answers of this exchange, also old ones. It ends by itself at 2000-01-02 02:00:00 UTC at the latest.")
 		f(market.KindWithheld, 0, "also old ones.")
+		// The second is told in which it ends, though the answer is written a moment after its error, or before by another clock.
+		const minute = " It ends by itself at 2000-01-01 00:01:00 UTC"
+		f(market.KindIsolated, time.Minute+3*time.Millisecond, minute)
+		f(market.KindIsolated, time.Minute-time.Microsecond, minute)
+		f(market.KindIsolated, time.Minute-900*time.Millisecond, minute)
 	})
 }
 

@@ -103,11 +103,16 @@ func (s *Server) problem(c Code) problem {
 	return problem{Entry: e, origin: e.Origin, retryable: e.Retryable}
 }
 
-// wait sets the time after which the request may be repeated, plus 0-20 % so that many callers do not come back at once.
+// maxSpread is a fifth of the longest open time. After a ban or an isolation of hours a fifth of it more would keep callers
+// away for long; that they do not come at once takes seconds.
+const maxSpread = 12 * time.Second
+
+// wait sets the time after which the request may be repeated, plus 0-20 %, at most maxSpread, so that many callers do not
+// come back at once. This is the only place that adds any: the times in errors are exact.
 func (p *problem) wait(d time.Duration) {
 	if p.retryable {
 		d = max(d, 0)
-		d += time.Duration(rand.Int64N(int64(d)/5 + 1)) // spreads callers, protects nothing
+		d += rand.N(min(d/5, maxSpread) + 1) // spreads callers, protects nothing
 		p.retryAfter = max(1, seconds(d))
 	}
 }
@@ -211,12 +216,16 @@ func detail(meaning string, e *market.Error) string {
 	return s
 }
 
-// until says when an operator's word ends by itself, if that is known.
+// endSlack is what an answer is written later than its error, or than the clock of its end, without moving that end by a second.
+const endSlack = 10 * time.Millisecond
+
+// until says when an operator's word ends by itself, if that is known, rounded up to a second.
 func until(left time.Duration) string {
 	if left <= 0 {
 		return ""
 	}
-	return " It ends by itself at " + time.Now().Add(left).UTC().Format("2006-01-02 15:04:05") + " UTC at the latest."
+	end := time.Now().Add(left - endSlack).Truncate(time.Second).Add(time.Second)
+	return " It ends by itself at " + end.UTC().Format("2006-01-02 15:04:05") + " UTC at the latest."
 }
 
 // append writes the problem document.

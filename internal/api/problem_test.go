@@ -217,6 +217,28 @@ func TestProblem_aTimeInThePastIsASecond(t *testing.T) {
 	}
 }
 
+// TestProblem_callersAreSpreadOnce: by a fifth of the wait, and by seconds where that is hours. All of it is used.
+func TestProblem_callersAreSpreadOnce(t *testing.T) {
+	r := newRig(t)
+	f := func(wait, most time.Duration) {
+		t.Helper()
+		r.books.err = &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindMaintenance, RetryAfter: wait}
+		low, high := most, wait
+		for range 300 {
+			p := readProblem(t, r.get(bookURL))
+			got := time.Duration(*p.RetryAfterMS) * time.Millisecond
+			low, high = min(low, got), max(high, got)
+		}
+		if low < wait || high > most || low > wait+(most-wait)/2 || high < wait+(most-wait)/2 {
+			t.Errorf("a wait of %v is told as %v to %v, want up to %v", wait, low, high, most)
+		}
+	}
+	f(30*time.Second, 36*time.Second)
+	f(time.Minute, 72*time.Second)
+	f(10*time.Minute, 612*time.Second)
+	f(72*time.Hour, 72*time.Hour+12*time.Second)
+}
+
 func TestProblem_namesEachVenue(t *testing.T) {
 	r := newRig(t)
 	r.books.err = &gateway.Error{

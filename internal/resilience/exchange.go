@@ -136,11 +136,15 @@ func notSent(err error) bool {
 	return errors.Is(err, errNotSent) || errors.Is(err, errNotOpen) || errors.Is(err, errUnknownLimit)
 }
 
+// leastWait is the shortest time after which anybody is told to come back. Beyond it the times in errors are exact, for
+// they are also read as the instant at which something ends; whoever passes one on to many callers spreads them.
+const leastWait = time.Second
+
 // refusal is the error of a call that is not sent.
 func (x *exchange) refusal(call *market.Call, kind market.Kind, wait time.Duration, why error) *market.Error {
 	e := &market.Error{Exchange: x.id, Op: call.Op, Kind: kind, Err: why}
 	if wait > 0 || kind.Retryable() {
-		e.RetryAfter = soon(wait, x.env.random())
+		e.RetryAfter = max(wait, leastWait)
 	}
 	return e
 }

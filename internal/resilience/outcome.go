@@ -83,7 +83,7 @@ func (x *exchange) failure(call *market.Call, c *circuit, e *market.Error, err e
 		wait = max(wait, c.refuses(now), c.class.isolation(now), time.Nanosecond)
 	}
 	if wait > 0 {
-		out.RetryAfter = soon(wait, x.env.random())
+		out.RetryAfter = max(wait, leastWait)
 	}
 	return out
 }

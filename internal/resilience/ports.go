@@ -18,8 +18,8 @@ type guardedData struct {
 }
 
 // MarketData returns the guarded public port of a venue and takes its rate limits over. Every error is an *Error with,
-// if the call may succeed later, a RetryAfter of at least a second. KindCircuitOpen, KindIsolated and KindOverloaded mean
-// that the exchange was not asked; so does the Kind of a closed gate.
+// if the call may succeed later, a RetryAfter: exactly the time to the next permitted attempt, but at least a second.
+// KindCircuitOpen, KindIsolated and KindOverloaded mean that the exchange was not asked; so does the Kind of a closed gate.
 func (g *Guard) MarketData(v market.Venue) market.MarketData {
 	x := g.exchange(v.ID())
 	x.ledger.limits(v.Limits())
