@@ -77,13 +77,18 @@ func Verbs() []Verb {
 	return []Verb{VerbIsolate, VerbRelease, VerbProbe, VerbWithhold, VerbPurge, VerbReload}
 }
 
-// Action is one line of the audit: who asked for what, and why.
+// MaxFailed bounds Action.Failed, in bytes.
+const MaxFailed = 200
+
+// Action is one line of the audit: who asked for what, and why. An order that was written down and then did not come to its
+// effect has a second line, with Failed.
 type Action struct {
 	Verb   Verb
 	Actor  string // the name of the key, or "local:NAME" where no key exists
 	Reason string
-	Class  Class // isolate, release, probe: "" means every class
-	Pair   Pair  // withhold, release, purge: zero means the whole exchange
+	Class  Class  // isolate, release, probe: "" means every class
+	Pair   Pair   // withhold, release, purge: zero means the whole exchange
+	Failed string // why it has no effect, one line of at most MaxFailed bytes; "" when it was asked for
 }
 
 // OverrideKind is what an operator put in force.

@@ -34,6 +34,7 @@ type eventDoc struct {
 	Actor    string       `json:"actor,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
 	Symbol   string       `json:"symbol,omitempty"`
+	Failed   string       `json:"failed,omitempty"`
 	Since    *time.Time   `json:"since,omitempty"`
 
 	Note      string `json:"note,omitempty"`
@@ -70,7 +71,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		}
 	case EventAction:
 		a := &e.Action
-		d.Verb, d.Actor, d.Reason, d.Class, d.Symbol = a.Verb, a.Actor, a.Reason, a.Class, symbol(a.Pair)
+		d.Verb, d.Actor, d.Reason, d.Class, d.Symbol, d.Failed = a.Verb, a.Actor, a.Reason, a.Class, symbol(a.Pair), a.Failed
 	case EventOverride:
 		o := &e.Override
 		d.Exchange, d.Override, d.Class, d.Symbol = o.Exchange, o.Kind, o.Class, symbol(o.Pair)
@@ -119,7 +120,7 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 		}
 	case EventAction:
 		e.Exchange = d.Exchange
-		e.Action = Action{Verb: d.Verb, Actor: d.Actor, Reason: d.Reason, Class: d.Class, Pair: pair}
+		e.Action = Action{Verb: d.Verb, Actor: d.Actor, Reason: d.Reason, Class: d.Class, Pair: pair, Failed: d.Failed}
 	case EventOverride:
 		e.Override = Override{
 			Kind: d.Override, Exchange: d.Exchange, Class: d.Class, Pair: pair, Actor: d.Actor, Reason: d.Reason,

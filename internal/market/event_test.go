@@ -108,3 +108,50 @@ func TestEvent_inWords(t *testing.T) {
 		}
 	}
 }
+
+// TestEvent_tellsWhatFailed: the second line of an order that has no effect says so, in JSON and in words.
+func TestEvent_tellsWhatFailed(t *testing.T) {
+	for want, e := range map[string]market.Event{
+		"bob: reload failed (config.yaml:3:1: unknown key)": {
+			Action: market.Action{Verb: market.VerbReload, Actor: "bob", Reason: "new limits", Failed: "config.yaml:3:1: unknown key"},
+		},
+		"bob: purge okx BTC/USDT failed (redis does not answer)": {
+			Exchange: "okx", Action: market.Action{
+				Verb: market.VerbPurge, Actor: "bob", Reason: "wrong", Pair: market.Pair{Base: "BTC", Quote: "USDT"}, Failed: "redis does not answer",
+			},
+		},
+	} {
+		e.Boot, e.Seq, e.At, e.Type = "1f2e3d", 8, eventAt, market.EventAction
+		if got := e.Text(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again market.Event
+		if err := json.Unmarshal(text, &again); err != nil || again.Action.Failed != e.Action.Failed {
+			t.Errorf("%s was read as %+v: %v", text, again.Action, err)
+		}
+	}
+}
+
+// TestEvent_saysWhichSecond: what ends within two minutes is told with its seconds, across midnight too.
+func TestEvent_saysWhichSecond(t *testing.T) {
+	e := examples()[2]
+	e.At = time.Date(2026, 11, 29, 23, 59, 10, 0, time.UTC)
+	for length, want := range map[time.Duration]string{
+		50 * time.Second: "night: withhold okx BTC/USDT until 00:00:00 UTC (wrong <book>)",
+		time.Hour:        "night: withhold okx BTC/USDT until 30 Nov 00:59 UTC (wrong <book>)",
+	} {
+		e.Until = e.At.Add(length)
+		if got := e.Text(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	o := examples()[3].Override
+	o.Until = time.Date(2026, 11, 30, 8, 29, 41, 0, time.UTC)
+	if got, want := o.Ending(), "okx stream: the isolation by night ends at 08:29:41 UTC (maintenance)"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

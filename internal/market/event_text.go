@@ -3,6 +3,7 @@ package market
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Text is the event in words, one line without its time: for terminals, messages and readers who do not know our fields.
@@ -27,13 +28,13 @@ func (e *Event) Text() string {
 	return string(e.Type)
 }
 
-// Ending is a note that an override ends soon.
+// Ending is a note that an override ends soon, in minutes: its seconds matter.
 func (o *Override) Ending() string {
 	word := "isolation"
 	if o.Kind == OverrideWithhold {
 		word = "withholding"
 	}
-	return fmt.Sprintf("%s: the %s by %s ends at %s (%s)", aimText(o.Exchange, o.Class, o.Pair), word, o.Actor, o.Until.UTC().Format("15:04 UTC"), o.Reason)
+	return fmt.Sprintf("%s: the %s by %s ends at %s (%s)", aimText(o.Exchange, o.Class, o.Pair), word, o.Actor, o.Until.UTC().Format("15:04:05 UTC"), o.Reason)
 }
 
 func (e *Event) circuitText() string {
@@ -94,6 +95,9 @@ func (e *Event) actionText() string {
 	s := fmt.Sprintf("%s: %s", a.Actor, a.Verb)
 	if e.Exchange != "" {
 		s += " " + aimText(e.Exchange, a.Class, a.Pair)
+	}
+	if a.Failed != "" {
+		return s + " failed (" + a.Failed + ")"
 	}
 	if !e.Until.IsZero() {
 		s += " until " + clock(e)
@@ -159,10 +163,11 @@ func scopeText(s Scope) string {
 	return text
 }
 
-// clock is when the event's hold ends, as people say it: without the day where that is the event's own.
+// clock is when the event's hold ends, as people say it: without the day where that is the event's own, or so near that
+// nobody mistakes it.
 func clock(e *Event) string {
 	until, at := e.Until.UTC(), e.At.UTC()
-	if until.YearDay() == at.YearDay() && until.Year() == at.Year() {
+	if near := until.Sub(at).Abs() < 2*time.Minute; near || until.YearDay() == at.YearDay() && until.Year() == at.Year() {
 		return until.Format("15:04:05 UTC")
 	}
 	return until.Format("2 Jan 15:04 UTC")

@@ -52,6 +52,7 @@ func actionAttrs(ev *market.Event) []slog.Attr {
 	attrs = named(attrs, "exchange", string(ev.Exchange))
 	attrs = about(attrs, a.Class, a.Pair)
 	attrs = append(attrs, slog.String("actor", a.Actor), slog.String("reason", a.Reason))
+	attrs = named(attrs, "failed", a.Failed)
 	return when(attrs, "until", ev.Until)
 }
 
