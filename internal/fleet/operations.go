@@ -92,23 +92,46 @@ func instanceName(text string) string {
 	return name[:min(len(name), 63)]
 }
 
-// Save puts an override in the place of the one that is about the same, or ends it if it is over (Until is not after now).
-// It is in force, or ended, when Save returns, even if that is an error of every part; only what is no override, and what
-// exceeds 1,000 of them, is refused. It returns within a second where it is written down: state_dir, redis. Parts that did
-// not take it get it later.
-func (o *Operations) Save(ctx context.Context, ov market.Override) (where []string, err error) {
-	m, err := o.table.set(ov, time.Now())
-	if err != nil {
-		return nil, fmt.Errorf("keep override: %w", err)
+// Save puts overrides in the place of those that are about the same, or ends those that are over (Until is not after now).
+// They are in force, or ended, when Save returns, even if that is an error of every part; only what is no override, and what
+// exceeds 1,000 of them, is refused, and the others are kept. It returns within a second where all of them are written down:
+// state_dir, redis. What comes together is written at once: one file, and one call of Redis. Parts that did not take it get
+// it later.
+func (o *Operations) Save(ctx context.Context, all ...market.Override) (where []string, err error) {
+	var list []mark
+	var refused error // the first: a thousand of them say no more
+	for i := range all {
+		m, err := o.table.set(all[i], time.Now())
+		if err == nil {
+			list = append(list, m)
+		} else if refused == nil {
+			refused = fmt.Errorf("keep override: %w", err)
+		}
+	}
+	if len(list) == 0 {
+		return nil, refused
 	}
 	var tickets []*ticket
 	for _, p := range o.places {
-		tickets = append(tickets, p.offer(ctx, true, &m, nil))
+		tickets = append(tickets, p.offer(ctx, true, list, nil))
 	}
-	if where, err = o.wait(ctx, o.saveWait, tickets); err != nil {
+	where, err = o.wait(ctx, o.saveWait, tickets)
+	switch {
+	case refused != nil:
+		return nil, errors.Join(refused, err) // not all of them are anywhere
+	case err != nil:
 		return where, fmt.Errorf("keep override: %w", err)
 	}
 	return where, nil
+}
+
+// Places names where operations are meant to be kept: state_dir, redis; nil for nowhere. It never changes.
+func (o *Operations) Places() []string {
+	var names []string
+	for _, p := range o.places {
+		names = append(names, p.word)
+	}
+	return names
 }
 
 // Append writes one event down, after all that were given to it before, and returns within 250 ms where that is done:

@@ -57,8 +57,9 @@ func (r *overrideRedis) Look(ctx context.Context, again bool) (held []mark, chan
 
 // Put writes overrides down. What others wrote comes with the next Look: the revision is another then.
 func (r *overrideRedis) Put(ctx context.Context, list []mark) ([]mark, error) {
-	// One call holds Redis up for as long as it takes, so a large set goes in several.
-	for part := range slices.Chunk(list, 100) {
+	// What an operator says at once goes in one call, which holds Redis up for some milliseconds. More than that comes
+	// together only after Redis was away, and takes several.
+	for part := range slices.Chunk(list, maxInForce) {
 		if _, _, err := r.run(ctx, "none", part); err != nil {
 			return nil, fmt.Errorf("keep overrides in redis: %w", err)
 		}

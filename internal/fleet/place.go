@@ -76,17 +76,17 @@ func (r *round) empty() bool { return len(r.marks) == 0 && len(r.lines) == 0 }
 // ticket is somebody who waits for what he has put into a round.
 type ticket struct {
 	place *place
-	put   bool // for an override, otherwise for an event
+	put   bool // for overrides, otherwise for an event
 	done  chan error
 }
 
 // offer queues something and has it written. The ticket is nil if nobody is going to write now: the place is broken, it was
 // tried a moment ago, and it is not urgent. Run tries again.
-func (p *place) offer(ctx context.Context, urgent bool, m *mark, l *line) *ticket {
+func (p *place) offer(ctx context.Context, urgent bool, list []mark, l *line) *ticket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m != nil {
-		p.queue.add(*m)
+	for _, m := range list {
+		p.queue.add(m)
 	}
 	if l != nil {
 		p.queue.lines = append(p.queue.lines, *l)
@@ -95,7 +95,7 @@ func (p *place) offer(ctx context.Context, urgent bool, m *mark, l *line) *ticke
 	if !urgent && p.broken() && time.Since(p.tried) < retryEvery {
 		return nil
 	}
-	t := &ticket{place: p, put: m != nil, done: make(chan error, 1)}
+	t := &ticket{place: p, put: len(list) > 0, done: make(chan error, 1)}
 	if p.queue.tickets == nil {
 		p.queue.tickets = map[*ticket]struct{}{}
 	}
