@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -117,6 +119,48 @@ func TestAction_withoutAnyKeyOnlyThisMachine(t *testing.T) {
 	r := newDeskRig(t, func(c *api.Config) { c.Keys = keys.NewRing(k) })
 	if w := r.post("reload", `{"reason":"x","actor":"kim"}`); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestAction_theKeysFileIsLost: who could not act with it cannot act without it.
+func TestAction_theKeysFileIsLost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	k, text := newKey(t, keys.OpsWrite)
+	if err := keys.Append(path, k); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keys.Open(path, discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newDeskRig(t, func(c *api.Config) { c.Keys = ring })
+	cookie := r.login(t, text)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := ring.Reload(); err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	for _, headers := range [][]string{{}, {"X-Api-Key", text}, {"Cookie", cookie}} {
+		p := readProblem(t, r.post("isolate", `{"exchange":"okx","reason":"x","actor":"eve"}`, headers...))
+		if p.Status != 401 || len(headers) == 0 && !strings.Contains(p.Detail, "gateway key new --scope ops:write") {
+			t.Errorf("%d %s", p.Status, p.Detail)
+		}
+	}
+	if s := readStanding(t, r.see("/admin/v1/me")); s.MayAct || s.NeedsName || s.Why == nil || !strings.Contains(*s.Why, "restart the gateway") {
+		t.Errorf("%+v", s)
+	}
+	if r.desk.count() != 0 {
+		t.Errorf("%d orders", r.desk.count())
+	}
+}
+
+// TestAction_needsANameWithoutKeys: a program in a container does not know who runs it, and is told how to say.
+func TestAction_needsANameWithoutKeys(t *testing.T) {
+	r := newDeskRig(t, keyless)
+	p := readProblem(t, r.post("reload", `{"reason":"x"}`))
+	if p.Parameter != "actor" || p.Detail != `actor is required while no ops key exists: your name (--as NAME on the command line).` {
+		t.Errorf("%+v", p)
 	}
 }
 

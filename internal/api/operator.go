@@ -67,7 +67,9 @@ func (s *Server) standingOf(r *http.Request, k *keys.Key, ends time.Time) standi
 		st.err = forbidden(keys.OpsWrite)
 	case k != nil:
 	case s.cfg.Keys.Any(keys.OpsWrite):
-		st.err = errActorUnknown
+		if st.err = errActorUnknown; !s.cfg.Keys.Holds(keys.OpsWrite) {
+			st.err = errNoKeyLeft
+		}
 	case !s.cfg.AdminOnLoopback:
 		st.err = errNotLocal
 	case !loopbackName(r.Host):
@@ -80,6 +82,7 @@ func (s *Server) standingOf(r *http.Request, k *keys.Key, ends time.Time) standi
 
 var (
 	errActorUnknown = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write: log in with it, or send it as `Authorization: Bearer gw_...`."}
+	errNoKeyLeft    = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write, and the keys file has none that can be read now. Make one with: gateway key new --scope ops:write. If there is to be none, restart the gateway."}
 	errNotLocal     = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one only the machine itself may, through a listener on loopback. Make one with: gateway key new --scope ops:write"}
 	errForeignName  = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one the gateway has to be called by a name of this machine: localhost or 127.0.0.1. Or make one with: gateway key new --scope ops:write"}
 	errForeignPage  = &requestError{code: CodeForbidden, detail: "The request comes from a web page of another origin. It is no matter of the key; programs send no Origin."}
@@ -88,7 +91,10 @@ var (
 // actor is the name under which an action is written down. A name that is typed beside a key is not read: the key says who.
 func (st *standing) actor(f form) (string, error) {
 	if st.local {
-		name, err := f.words("actor", "your name, for no key says who acts", maxTyped)
+		if strings.TrimSpace(f["actor"]) == "" {
+			return "", invalid("actor", "is required while no ops key exists: your name (--as NAME on the command line)", nil)
+		}
+		name, err := f.words("actor", "your name", maxTyped)
 		return localActor + name, err
 	}
 	return keyActor(st.key), nil

@@ -281,6 +281,64 @@ func TestRing_followsTheFile(t *testing.T) {
 	})
 }
 
+// TestRun_theLastKeyIsGone: its keys are refused, nothing is opened that was shut before, and an operator is told what to do.
+func TestRun_theLastKeyIsGone(t *testing.T) {
+	for name, lose := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"emptied": func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"no keys": func(path string) error { return os.WriteFile(path, []byte("keys: []\n"), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "keys.yaml")
+			k, text := newKey(t, keys.OpsWrite)
+			if err := keys.Append(path, k); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				ring, err := keys.Open(path, slog.New(slog.NewTextHandler(&log, nil)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				done := make(chan error, 1)
+				ctx, stop := context.WithCancel(t.Context())
+				go func() { done <- ring.Run(ctx) }()
+				if err := lose(path); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute) // fake clock
+				synctest.Wait()
+				if _, ok := ring.Check(text); ok || !ring.Any(keys.OpsWrite) || ring.Holds(keys.OpsWrite) || ring.Any(keys.OpsRead) {
+					t.Errorf("key known: %v, actions are free: %v", ok, !ring.Any(keys.OpsWrite))
+				}
+				if !slices.Equal(ring.Degraded(), []string{keys.Degraded}) || strings.Count(log.String(), "make a key, or restart to run without") != 1 {
+					t.Errorf("degraded: %q, log: %s", ring.Degraded(), log.String())
+				}
+				next, another := newKey(t, keys.MarketRead)
+				if err := keys.Append(path, next); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(3 * time.Second)
+				synctest.Wait()
+				if _, ok := ring.Check(another); !ok || len(ring.Degraded()) > 0 || !ring.Any(keys.OpsWrite) {
+					t.Errorf("with another key: known %v, degraded %q, actions are free: %v", ok, ring.Degraded(), !ring.Any(keys.OpsWrite))
+				}
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			fresh, err := keys.Open(path, slog.New(slog.DiscardHandler))
+			if err != nil || fresh.Any(keys.OpsWrite) || len(fresh.Degraded()) > 0 {
+				t.Errorf("a fresh start without a file: %v, degraded %q, actions are free: %v", err, fresh.Degraded(), !fresh.Any(keys.OpsWrite))
+			}
+		})
+	}
+}
+
 // TestOpen_aFileThatIsWrong: it is named, every key is refused, the ring says that it is degraded, and it takes the keys
 // as soon as the file can be read.
 func TestOpen_aFileThatIsWrong(t *testing.T) {

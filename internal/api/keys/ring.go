@@ -22,6 +22,8 @@ type Ring struct {
 	keys   atomic.Pointer[map[string]*Key]
 	bad    atomic.Bool // the file could not be read when it was last tried
 	loaded atomic.Bool // the keys are those of the file, as it was once at least
+	had    atomic.Bool // there was a key
+	wrote  atomic.Bool // there was a key with ops:write
 
 	reading sync.Mutex  // one reading at a time, or the older of two could be the last
 	seen    os.FileInfo // used by Open and Run only
@@ -67,9 +69,10 @@ func (r *Ring) load() error {
 	return nil
 }
 
-// Degraded is [Degraded] while the file cannot be read, else nil.
+// Degraded is [Degraded] while the file cannot be read, or holds no key any more though it held some in the life of this
+// process; else nil.
 func (r *Ring) Degraded() []string {
-	if r.bad.Load() {
+	if r.bad.Load() || r.lost() {
 		return []string{Degraded}
 	}
 	return nil
@@ -79,19 +82,32 @@ func (r *Ring) set(all []Key) {
 	m := make(map[string]*Key, len(all))
 	for i := range all {
 		m[all[i].ID] = &all[i]
+		r.had.Store(true)
+		if all[i].Scopes.Has(OpsWrite) {
+			r.wrote.Store(true)
+		}
 	}
 	r.keys.Store(&m)
 }
+
+// lost tells whether the last key is gone.
+func (r *Ring) lost() bool { return r.had.Load() && r.Len() == 0 }
 
 // Len is the number of keys.
 func (r *Ring) Len() int { return len(*r.keys.Load()) }
 
 // Any tells whether some key has a scope that is not about an account. It is true also while nobody can know: a file that
 // could not be read yet may hold one, and what is open to all only without such a key must stay shut.
+//
+// For ops:write it stays true once a key had it in the life of this process. A file that is emptied or removed revokes its
+// keys and opens nothing. A process that starts without a file begins anew, whatever an earlier one had: that there ever
+// was a key is written nowhere but in the file.
 func (r *Ring) Any(scope string) bool {
-	if !r.loaded.Load() {
-		return true
-	}
+	return !r.loaded.Load() || scope == OpsWrite && r.wrote.Load() || r.Holds(scope)
+}
+
+// Holds tells whether some key has a scope now that is not about an account, as far as the file could be read.
+func (r *Ring) Holds(scope string) bool {
 	for _, k := range *r.keys.Load() {
 		if k.Scopes.Has(scope) {
 			return true
@@ -151,6 +167,8 @@ func (r *Ring) poll() {
 	}
 	r.seen = now
 	switch err := r.load(); {
+	case err == nil && r.lost():
+		r.log.Error("keys file holds no key any more, every key is refused: make a key, or restart to run without", slog.String("path", r.path))
 	case err == nil:
 		r.log.Info("keys file read", slog.Int("keys", r.Len()))
 	case !same:
