@@ -105,18 +105,36 @@ describe('every state at once', () => {
 
 describe('the connection', () => {
   const line = (page, want) => page.waitForFunction((w) => document.documentElement.dataset.line === w, want, { timeout: SLOW });
+  /** watched keeps what the headline says whenever the connection stands differently, and how long the page stood still at most. */
+  const watched = (page) => page.evaluate(() => {
+    const root = document.documentElement;
+    window.said = [];
+    window.stall = 0;
+    let before = performance.now();
+    setInterval(() => {
+      const now = performance.now();
+      window.stall = Math.max(window.stall, now - before - 50);
+      before = now;
+    }, 50);
+    new MutationObserver(() => window.said.push({ at: Date.now(), line: root.dataset.line, level: root.dataset.level, words: document.querySelector('#headline h1').textContent, title: document.title }))
+      .observe(root, { attributes: true, attributeFilter: ['data-line'] });
+  });
+  const heard = (page, which) => page.evaluate((w) => window.said.find((s) => s.line === w), which);
 
-  shown('that goes quiet freezes the page within five seconds', () => ({}), async ({ page }, gateway) => {
+  shown('that goes quiet is not current after three seconds, frozen within five', () => ({}), async ({ page }, gateway) => {
     await line(page, 'live');
-    await page.evaluate(() => {
-      const el = document.getElementById('frozen');
-      new MutationObserver(() => { if (!el.hidden) window.frozenAt ??= Date.now(); }).observe(el, { attributes: true });
-    });
+    await watched(page);
     gateway.view.silent = true; // the connection stands, and nothing comes: a cable that was pulled
     const from = Date.now();
     await line(page, 'frozen');
-    const after = await page.evaluate(() => window.frozenAt) - from;
-    assert.ok(after <= 5000, `frozen ${after} ms after the frames ended`);
+    const late = await heard(page, 'late'), frozen = await heard(page, 'frozen');
+    const stall = await page.evaluate(() => window.stall); // a machine that gives the page no time is not the page
+    assert.ok(frozen.at - from <= 5000 + stall, `frozen ${frozen.at - from} ms after the frames ended, with a stall of ${stall} ms`);
+    assert.ok(late && late.at - from <= 3500 + stall, `not current ${late?.at - from} ms after the frames ended, with a stall of ${stall} ms`);
+    assert.match(late.words, /^Not current: 5 of 8 exchanges degraded/);
+    assert.match(late.title, /^Not current: /);
+    assert.equal(late.level, 'frozen', 'nor does a colour claim anything');
+    assert.match(frozen.words, /^Not current: /);
     // A connection that is dead is given up, and a new one brings the page back.
     gateway.view.silent = false;
     await line(page, 'live');
@@ -126,8 +144,11 @@ describe('the connection', () => {
     await line(page, 'live');
     await page.evaluate(() => { window.same = true; });
     const missed = { id: 'b1-900', at: new Date().toISOString(), type: 'action', exchange: 'okx', verb: 'probe', actor: 'night', reason: 'while you were away' };
+    await watched(page);
     gateway.pause();
     await line(page, 'frozen');
+    const lost = await heard(page, 'reconnecting');
+    assert.match(lost?.words, /^Not current: /, 'a connection that is known to be lost claims nothing');
     assert.match(await text(page, '#frozen'), /Data frozen at \d\d:\d\d:\d\d, for \d+ s/);
     assert.match(await page.title(), /^FROZEN at /);
     assert.match(await page.getAttribute('#favicon', 'href'), /level-frozen\.svg$/);
@@ -189,6 +210,42 @@ describe('by keyboard', () => {
     assert.deepEqual(gateway.posts, [{ path: '/admin/v1/isolate', body: { exchange: 'okx', reason: 'i r p wrong prices', for: '15m', actor: 'kim' } }]);
     assert.match(await text(page, '#toast'), /Clients get stale books\. Ends by itself at .* Survives a restart \(redis\)\./);
     assert.equal(await page.evaluate(() => document.activeElement.id), 'x-okx', 'the focus is where it was');
+  });
+
+  shown('what is in force is said while the dialog is open, and a shorter order has to be meant', () => ({
+    overview: okx(), me: { actor: 'night', may_act: true, needs_name: false, why: '' },
+    answer: (_, body) => ({ status: 200, body: { verb: 'isolate', exchange: 'okx', actor: 'night', reason: body.reason, event: 'b1-1', changed: true, until: new Date(Date.now() + 900_000).toISOString(), recorded: ['redis'], clients: 'Clients get stale books.', replaced: { actor: 'bob', reason: 'upgrade', until: new Date(Date.now() + 5 * 3600_000).toISOString() } } }),
+  }), async ({ page }, gateway) => {
+    const force = (actor, hours, more) => ({ kind: 'isolate', actor, reason: 'upgrade', since: new Date().toISOString(), until: new Date(Date.now() + hours * 3600_000).toISOString(), ...more });
+    const inForce = (...overrides) => { gateway.view.overview = okx({ overrides }); };
+    await page.waitForSelector('#who:has-text("acting as night")', { timeout: SLOW });
+    await page.keyboard.press('2');
+    await page.keyboard.press('i');
+    await page.waitForSelector('#order .inforce:has-text("In force: nothing.")', { timeout: SLOW });
+    await page.keyboard.type('wrong prices');
+    await page.click('#order label.radio:has-text("15 min")');
+    assert.equal(await page.locator('[name="earlier"]').count(), 0);
+
+    inForce(force('ann', 1, { class: 'account' }), force('bob', 4)); // meanwhile, somebody else
+    await page.waitForSelector('#order .inforce:has-text("isolated by bob")', { timeout: SLOW });
+    assert.match(await text(page, '.inforce'), /^In force: isolated by bob until .*\d\d:\d\d \S+ \(upgrade\); your order replaces it\.isolated \(account\) by ann .*your order leaves it as it is\.$/);
+    assert.match(await text(page, '.consent'), /It ends 3 h 4[45] min earlier than bob's/);
+    assert.equal(await page.inputValue('#order-reason'), 'wrong prices', 'what was typed stays');
+    await accessible(page, 'an order that shortens another', '#order');
+    await page.click('#order button[type="submit"]');
+    await page.waitForSelector('#order-problem:has-text("earlier than bob\'s")');
+    assert.equal(await page.evaluate(() => document.activeElement.name), 'earlier');
+    assert.deepEqual(gateway.posts, []);
+
+    await page.check('[name="earlier"]');
+    inForce(force('cid', 5)); // another override is another question
+    await page.waitForSelector('#order .inforce:has-text("isolated by cid")', { timeout: SLOW });
+    assert.equal(await page.isChecked('[name="earlier"]'), false);
+    await page.check('[name="earlier"]');
+    await page.click('#order button[type="submit"]');
+    await page.waitForSelector('#order[open]', { state: 'detached' });
+    assert.deepEqual(gateway.posts.map((p) => [p.path, p.body.for]), [['/admin/v1/isolate', '15m']]);
+    assert.match(await text(page, '#toast'), /It took the place of what was isolated by bob until .* \(upgrade\)\./);
   });
 
   shown('until HH:MM, one class', () => ({ overview: okx() }), async ({ page }, gateway) => {
@@ -273,6 +330,19 @@ describe('history', () => {
     assert.ok(await page.locator('#e-b1-1').evaluate((e) => e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().bottom <= innerHeight), 'the linked line is in view');
     await page.evaluate(() => { location.hash = '#event=b1-999'; });
     await page.waitForSelector('#events-list:has-text("b1-999 is not among")');
+  });
+
+  shown('an order that failed looks like one', () => {
+    const at = (ago) => new Date(Date.now() - ago).toISOString();
+    const order = { type: 'action', exchange: 'binance', verb: 'purge', symbol: 'BTC/USDT', actor: 'night', reason: 'wrong levels' };
+    return { events: [{ id: 'b1-1', at: at(600_000), ...order }, { id: 'b1-2', at: at(599_000), ...order, failed: 'redis does not answer' }] };
+  }, async ({ page }) => {
+    const li = page.locator('#e-b1-2');
+    assert.equal(await li.locator('.kind').textContent(), 'failed');
+    assert.equal(await li.locator('.what').textContent(), 'night could not purge binance BTC/USDT: redis does not answer (asked for: wrong levels)');
+    const shapes = await page.$$eval('.events .kind svg', (all) => all.map((s) => s.innerHTML));
+    assert.equal(new Set(shapes).size, 2, 'an icon of its own');
+    assert.match(await page.getAttribute('.mark[href="#event=b1-2"]', 'aria-label'), /^failed action on binance/);
   });
 
   shown('five thousand events are no burden', () => ({

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { segments, markers, fold } from '../../internal/dashboard/assets/segments.js';
 import { newStore } from '../../internal/dashboard/assets/store.js';
 import { sentence } from '../../internal/dashboard/assets/words.js';
-import { next, span, countdown, age } from '../../internal/dashboard/assets/time.js';
+import { inForce, effect, shortened } from '../../internal/dashboard/assets/inforce.js';
+import { next, span, countdown, age, rough } from '../../internal/dashboard/assets/time.js';
 
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE;
 const T = Date.parse('2026-11-30T02:00:00Z');
@@ -52,6 +53,21 @@ describe('segments', () => {
     assert.deepEqual(brief(segments([isolate(T, 10), release(T + 5 * MINUTE, { symbol: 'BTC/USDT' })], 'okx', T, T + HOUR)),
       ['isolated 600', 'closed 3000'], 'the release of a pair ends no isolation');
     assert.deepEqual(brief(segments([isolate(T, 10)], 'binance', T, T + HOUR)), ['closed 3600'], 'another exchange');
+  });
+
+  it('an order that failed left everything as it was', () => {
+    const order = (at, verb, more) => ({ at: iso(at), type: 'action', exchange: 'okx', verb, actor: 'night', ...more });
+    const first = order(T, 'isolate', { until: iso(T + 20 * MINUTE) });
+    const second = order(T + 5 * MINUTE, 'isolate', { until: iso(T + 50 * MINUTE) });
+    const release = order(T + 5 * MINUTE, 'release');
+    const failed = (e) => ({ ...e, failed: 'it could not be done' });
+    const after = (...events) => brief(segments(events, 'okx', T, T + HOUR));
+    assert.deepEqual(after(first, failed(first)), ['closed 3600'], 'nothing was in force');
+    assert.deepEqual(after(first, second, failed(second)), ['isolated 1200', 'closed 2400'], 'the one before still is');
+    assert.deepEqual(after(first, release, failed(release)), ['isolated 1200', 'closed 2400'], 'nothing was released');
+    assert.deepEqual(after(first, failed(order(T + MINUTE, 'probe'))), ['isolated 1200', 'closed 2400'], 'another order');
+    assert.deepEqual(after(failed(first)), ['closed 3600'], 'what announced it is not known any more');
+    assert.deepEqual(markers([first, failed(first)], 'okx', T, T + HOUR).map((m) => m.type), ['action', 'failed']);
   });
 
   it('a withheld pair is released by its own name or with everything', () => {
@@ -115,7 +131,11 @@ describe('the store', () => {
     store.take(message('snapshot', { ...overview(T + 3000), events: [] }, wall)); // this computer is 3 s behind
     assert.equal(store.line, 'live');
     assert.equal(store.behind, 3000);
-    wall += 3900;
+    wall += 2400;
+    assert.equal(store.line, 'live');
+    wall += 100;
+    assert.equal(store.line, 'late', 'two frames are missing');
+    wall += 1400;
     assert.equal(store.now, T + 6900);
     store.take({ kind: 'lost' });
     assert.equal(store.line, 'reconnecting');
@@ -145,6 +165,47 @@ describe('the store', () => {
   });
 });
 
+describe('what is in force', () => {
+  const isolated = (actor, minutes, more) => ({ kind: 'isolate', actor, reason: 'upgrade', since: iso(T), until: iso(T + minutes * MINUTE), ...more });
+  const withheld = (actor, symbol) => ({ kind: 'withhold', symbol, actor, reason: 'levels', since: iso(T), until: iso(T + HOUR) });
+  const all = { '*': isolated('a', 60), account: isolated('b', 60, { class: 'account' }), reads: withheld('c', undefined), pair: withheld('d', 'BTC/USDT') };
+  const effects = (order) => Object.fromEntries(Object.entries(all).map(([name, o]) => [name, effect(order, o)]));
+
+  it('an order replaces what is about the same, a release ends what it names or everything', () => {
+    assert.deepEqual(effects({ verb: 'isolate' }), { '*': 'replaced', account: 'stays', reads: 'stays', pair: 'stays' });
+    assert.deepEqual(effects({ verb: 'isolate', class: 'account' }), { '*': 'stays', account: 'replaced', reads: 'stays', pair: 'stays' });
+    assert.deepEqual(effects({ verb: 'withhold', symbol: '' }), { '*': 'stays', account: 'stays', reads: 'replaced', pair: 'stays' });
+    assert.deepEqual(effects({ verb: 'withhold', symbol: 'BTC/USDT' }), { '*': 'stays', account: 'stays', reads: 'stays', pair: 'replaced' });
+    assert.deepEqual(effects({ verb: 'release' }), { '*': 'ended', account: 'ended', reads: 'ended', pair: 'ended' });
+    assert.deepEqual(effects({ verb: 'release', class: 'account' }), { '*': 'stays', account: 'ended', reads: 'stays', pair: 'stays' });
+    assert.deepEqual(effects({ verb: 'release', symbol: 'BTC/USDT' }), { '*': 'stays', account: 'stays', reads: 'stays', pair: 'ended' });
+    assert.deepEqual(effects({ verb: 'probe', class: 'market_data' }), { '*': 'forbids', account: 'stays', reads: 'stays', pair: 'stays' });
+    assert.deepEqual(effects({ verb: 'probe' }), { '*': 'forbids', account: 'forbids', reads: 'stays', pair: 'stays' });
+    assert.deepEqual(effects({ verb: 'purge', symbol: 'BTC/USDT' }), { '*': 'stays', account: 'stays', reads: 'stays', pair: 'stays' });
+  });
+
+  it('what changes comes first, and of hundreds the number is said', () => {
+    const lines = inForce({ verb: 'isolate' }, [all.account, all['*']], T);
+    assert.match(lines[0], /^isolated by a until \d\d:\d\d \S+ \(upgrade\); your order replaces it\.$/);
+    assert.match(lines[1], /^isolated \(account\) by b .* leaves it as it is\.$/);
+    const many = inForce({ verb: 'isolate' }, [...Array.from({ length: 600 }, (_, i) => withheld('d', `C${i}/USDT`)), all['*']], T);
+    assert.equal(many.length, 6);
+    assert.match(many[0], /^isolated by a/);
+    assert.equal(many[5], 'And 596 more.');
+    assert.deepEqual(inForce({ verb: 'isolate' }, [], T), []);
+  });
+
+  it('only what is replaced can be shortened', () => {
+    const by = (order, overrides, minutes) => shortened(order, overrides, T + minutes * MINUTE)?.by.replaceAll('\u00a0', ' ');
+    assert.equal(by({ verb: 'isolate' }, [isolated('bob', 240)], 15), '3 h 45 min');
+    assert.equal(by({ verb: 'isolate' }, [isolated('bob', 240)], 240), undefined);
+    assert.equal(by({ verb: 'isolate' }, [isolated('bob', 240)], 300), undefined);
+    assert.equal(by({ verb: 'isolate', class: 'account' }, [isolated('bob', 240)], 15), undefined);
+    assert.equal(by({ verb: 'isolate' }, [isolated('bob', 240)], NaN), undefined, 'an end that is not yet said');
+    assert.deepEqual([MINUTE - 1, MINUTE, 61 * MINUTE, 120 * MINUTE].map((n) => rough(n).replaceAll('\u00a0', ' ')), ['less than a minute', '1 min', '1 h 1 min', '2 h']);
+  });
+});
+
 describe('words', () => {
   it('an event is a sentence', () => {
     const said = sentence({ at: iso(T), type: 'circuit', exchange: 'okx', class: 'market_data', from: 'closed', to: 'open', cause: 'consecutive', kind: 'timeout', window: { consecutive: 5 } });
@@ -161,6 +222,10 @@ describe('words', () => {
     assert.ok(types.length >= 5 && verbs.length >= 6 && causes.length >= 7, `${types} ${verbs} ${causes}`);
     for (const type of types) assert.notEqual(sentence({ at: iso(T), type, verb: 'isolate', exchange: 'okx' }), type, `type ${type}`);
     for (const verb of verbs) assert.match(sentence({ at: iso(T), type: 'action', verb, exchange: 'okx', actor: 'night', reason: 'r' }), /^night (isolated|released|asked|withheld|purged|reloaded)/);
+    for (const verb of verbs) {
+      const said = sentence({ at: iso(T), type: 'action', verb, exchange: verb === 'reload' ? undefined : 'okx', actor: 'night', reason: 'r', failed: 'the file has a mistake' });
+      assert.match(said, /^night could not [a-z ]+: the file has a mistake \(asked for: r\)$/);
+    }
     for (const cause of causes) assert.doesNotMatch(sentence({ at: iso(T), type: 'circuit', exchange: 'okx', class: 'account', from: 'closed', to: 'open', cause, window: {} }), /_/, `cause ${cause}`);
   });
 

@@ -10,6 +10,11 @@ const PAGE = 100; // lines at once; more on demand
 const ICONS = /** @type {Record<string, string>} */ ({ gate: 'banned', action: 'action', override: 'isolated', maintenance: 'maintenance' });
 const NAMES = /** @type {Record<string, string>} */ ({ circuit: 'circuit', gate: 'limit', action: 'action', override: 'ended', maintenance: 'maintenance' });
 
+/** name is the word for what an event is. @param {any} e */
+const name = (e) => (e.failed ? 'failed' : NAMES[e.type] ?? e.type);
+/** shape is its icon. @param {any} e */
+const shape = (e) => (e.failed ? 'failed' : e.type === 'circuit' ? e.to : ICONS[e.type]);
+
 /** linked is the id that the address names, if any. */
 export const linked = () => decodeURIComponent(/^#event=([\w-]+)$/.exec(location.hash)?.[1] ?? '');
 
@@ -17,7 +22,7 @@ export function newEvents() {
   let limit = PAGE, drawn = '', gone = '';
   const matching = (/** @type {any} */ store) => {
     const filter = $('events-filter').value.trim().toLowerCase();
-    return store.events.filter((/** @type {any} */ e) => !filter || `${e.id} ${e.type} ${NAMES[e.type]} ${sentence(e)}`.toLowerCase().includes(filter));
+    return store.events.filter((/** @type {any} */ e) => !filter || `${e.id} ${e.type} ${name(e)} ${sentence(e)}`.toLowerCase().includes(filter));
   };
   return {
     more() { limit += PAGE; },
@@ -49,8 +54,8 @@ export function newEvents() {
 
 /** @param {any} e @param {number} now @param {string} id */
 function line(e, now, id) {
-  return h('li', { key: e.id, id: `e-${e.id}`, class: `e-${e.type}${e.id === id ? ' linked' : ''}` },
+  return h('li', { key: e.id, id: `e-${e.id}`, class: `e-${e.type}${e.failed ? ' e-failed' : ''}${e.id === id ? ' linked' : ''}` },
     h('a', { href: `#event=${e.id}`, title: `${exact(e.at)}, event ${e.id}` }, time(ms(e.at), now)),
-    h('span', { class: 'kind' }, icon(e.type === 'circuit' ? e.to : ICONS[e.type]), h('span', null, NAMES[e.type] ?? e.type)),
+    h('span', { class: 'kind' }, icon(shape(e)), h('span', null, name(e))),
     h('span', { class: 'what' }, sentence(e)));
 }

@@ -10,10 +10,12 @@ const SKEW = 2_000; // ms between two clocks that a person should know of
 /** headline @param {any} store */
 export function headline(store) {
   const o = store.overview, line = store.line;
-  const level = line === 'live' || line === 'reconnecting' ? o.level : 'frozen';
+  // Only what is live may be claimed: not the words, nor the icon, nor the colour.
+  const level = line === 'live' ? o.level : 'frozen';
   let words = o?.headline ?? 'connecting to the gateway';
+  if (o && line !== 'live') words = `Not current: ${words}`;
   if (line === 'denied') words = 'not logged in: the state is not shown';
-  document.title = line === 'frozen' ? `FROZEN at ${time(store.heard)}: ${words}` : words;
+  document.title = line === 'frozen' ? `FROZEN at ${time(store.heard)}: ${o.headline}` : words;
   const icon = /** @type {HTMLLinkElement} */ ($('favicon'));
   const href = new URL(`./level-${level}.svg`, import.meta.url).pathname;
   if (icon.getAttribute('href') !== href) icon.setAttribute('href', href);
@@ -23,7 +25,7 @@ export function headline(store) {
 }
 
 /** @type {Record<string, string>} */
-const LINES = { connecting: 'connecting', live: 'live', reconnecting: 'reconnecting', frozen: 'no data', denied: 'refused' };
+const LINES = { connecting: 'connecting', live: 'live', late: 'nothing comes', reconnecting: 'reconnecting', frozen: 'no data', denied: 'refused' };
 
 /** line @param {any} store */
 export function line(store) {

@@ -12,6 +12,7 @@ const SHAPES = {
   withheld: [['path', { d: 'M1.5 8C4 4 12 4 14.5 8 12 12 4 12 1.5 8z', class: 'line' }], ['path', { d: 'M3 13.5l10-11', class: 'line' }]],
   maintenance: [['path', { d: 'M8 1.5l6.5 6.5L8 14.5 1.5 8z', class: 'line' }], ['path', { d: 'M8 5v3.5m0 1.6v1', class: 'line' }]],
   action: [['circle', { cx: 8, cy: 4.8, r: 3.3 }], ['path', { d: 'M1.8 15c0-7.5 12.4-7.5 12.4 0z' }]],
+  failed: [['circle', { cx: 8, cy: 8, r: 6.2, class: 'line' }], ['path', { d: 'M5.5 5.5l5 5m0-5l-5 5', class: 'line' }]],
   limited: [['path', { d: 'M8 1.8 14.8 13.8H1.2z', class: 'line' }], ['path', { d: 'M8 6v4m0 1.4v.9', class: 'line' }]],
 };
 

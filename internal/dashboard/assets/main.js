@@ -66,6 +66,7 @@ function draw() {
   budgets(store);
   events.draw(store);
   drawer.draw(store);
+  orders.draw();
   foot(store);
   if (boot !== store.overview.boot) {
     boot = store.overview.boot;

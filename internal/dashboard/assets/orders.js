@@ -2,6 +2,7 @@
 
 import { h, patch, $ } from './dom.js';
 import { className, stateWord } from './words.js';
+import { byWhom, inForce, shortened } from './inforce.js';
 import { minute, time, next } from './time.js';
 import { post } from './post.js';
 
@@ -45,7 +46,7 @@ function consequence(verb, exchange, cls, symbol) {
 export function newOrders(store, me, toast) {
   const dialog = /** @type {HTMLDialogElement} */ ($('order'));
   const form = /** @type {HTMLFormElement} */ (dialog.querySelector('form'));
-  let verb = '', exchange = '', busy = false, name = '';
+  let verb = '', exchange = '', busy = false, name = '', suggested = '';
   /** @type {{detail: string, parameter?: string} | undefined} */
   let problem;
 
@@ -57,11 +58,18 @@ export function newOrders(store, me, toast) {
     return value('until') ? next(value('until'), store.now) : NaN;
   };
 
+  /** order is what is asked for as the form stands. */
+  const order = () => ({ verb, class: VERBS[verb].classes ? value('class') : '', symbol: VERBS[verb].symbol ? value('symbol').toUpperCase() : '' });
+  /** @returns {any[]} */
+  const overrides = () => store.overview.exchanges.find((/** @type {any} */ e) => e.id === exchange)?.overrides ?? [];
+  const cut = () => (VERBS[verb].timed ? shortened(order(), overrides(), until()) : undefined);
+
   const draw = () => {
     const v = VERBS[verb];
     const classes = [...new Set(store.overview.exchanges.find((/** @type {any} */ e) => e.id === exchange)?.circuits.map((/** @type {any} */ c) => c.class) ?? [])];
     const e = store.overview.exchanges.find((/** @type {any} */ e) => e.id === exchange);
     const end = v.timed ? until() : 0;
+    const less = cut();
     patch(form, [
       h('h2', { id: 'order-title' }, `${v.title}: ${exchange}`),
       h('p', { class: 'quiet' }, `${exchange} is ${stateWord(e?.state ?? 'unknown')} now.`),
@@ -73,7 +81,9 @@ export function newOrders(store, me, toast) {
       v.timed && h('fieldset', { key: 'for' }, h('legend', null, 'Ends by itself'),
         DURATIONS.map(([n, words]) => h('label', { class: 'radio', key: n }, h('input', { type: 'radio', name: 'for', value: n, checked: n === 60 }), h('span', null, `after ${words}`))),
         h('label', { class: 'radio', key: 'until' }, h('input', { type: 'radio', name: 'for', value: 'until' }), h('span', null, 'at'),
-          h('input', { type: 'time', name: 'until', id: 'order-until', 'aria-label': 'ends at', value: minute(store.now + 60 * MINUTE) }))),
+          h('input', { type: 'time', name: 'until', id: 'order-until', 'aria-label': 'ends at', value: suggested }))),
+      force(order(), overrides(), store),
+      less && consent(less, `${value('for')} ${value('until')}`),
       field('reason', 'Reason, for the audit', h('input', { id: 'order-reason', name: 'reason', maxlength: 200, autocomplete: 'off', required: true, 'aria-describedby': 'order-problem' })),
       me.needs_name && field('actor', 'Your name', h('input', { id: 'order-actor', name: 'actor', maxlength: 40, autocomplete: 'off', required: true, value: name, 'aria-describedby': 'order-problem' })),
       h('p', { class: 'consequence', key: 'consequence' }, h('b', null, 'Clients: '), consequence(verb, exchange, value('class'), value('symbol')),
@@ -98,10 +108,13 @@ export function newOrders(store, me, toast) {
     if (!value('reason')) return fail('Say why: it stands in the audit, and the next person reads it.', 'reason');
     if (me.needs_name && !value('actor')) return fail('Say who you are: no key tells the gateway.', 'actor');
     if (v.symbol === 'must' && !value('symbol')) return fail('Which book is it? Such as BTC/USDT.', 'symbol');
+    const less = cut();
+    if (less && !value('earlier')) return fail(`It would end ${less.by} earlier than ${less.override.actor}'s. If you mean that, tick it.`, 'earlier');
     /** @type {Record<string, any>} */
     const body = { exchange, reason: value('reason') };
-    if (v.classes && value('class')) body.class = value('class');
-    if (v.symbol && value('symbol')) body.symbol = value('symbol').toUpperCase();
+    const { class: cls, symbol } = order();
+    if (cls) body.class = cls;
+    if (symbol) body.symbol = symbol;
     if (v.timed) {
       const end = until();
       if (Number.isNaN(end)) return fail('Until when?', 'until');
@@ -116,7 +129,7 @@ export function newOrders(store, me, toast) {
     busy = false;
     if (refused) return fail(refused.detail, refused.parameter);
     dialog.close();
-    toast(said(outcome));
+    toast(said(outcome, store.now));
   };
 
   dialog.addEventListener('submit', (e) => {
@@ -133,12 +146,17 @@ export function newOrders(store, me, toast) {
   });
 
   return {
+    /** draw keeps an open dialog true: others act while somebody thinks. */
+    draw() {
+      if (dialog.open) draw();
+    },
     /** @param {string} what @param {string} where @param {{symbol?: string}} [preset] */
     open(what, where, preset) {
       if (!VERBS[what] || !store.overview || dialog.open) return;
       verb = what;
       exchange = where;
       problem = undefined;
+      suggested = minute(store.now + 60 * MINUTE); // stands still: a time that somebody looks at and leaves is meant
       patch(form, []); // what was typed for another order is not this one's
       draw();
       if (preset?.symbol) /** @type {HTMLInputElement} */ ($('order-symbol')).value = preset.symbol;
@@ -152,13 +170,28 @@ export function newOrders(store, me, toast) {
 /** field @param {string} key @param {string} label @param {...any} inner */
 const field = (key, label, ...inner) => h('div', { class: 'field', key: `field-${key}` }, h('label', { for: `order-${key}` }, label), inner);
 
-/** said is the outcome in words. @param {any} o */
-function said(o) {
+/** force is what is in force at this moment. It is read out when it changes. @param {any} order @param {any[]} overrides @param {any} store */
+function force(order, overrides, store) {
+  const lines = inForce(order, overrides, store.now);
+  const known = store.line === 'live' ? 'In force: ' : `In force at ${time(store.heard)}, and not known since: `;
+  return h('div', { class: 'inforce', key: 'force', role: 'status' },
+    lines.length < 2 ? h('p', { key: 'one' }, h('b', null, known), lines[0] ?? 'nothing.')
+      : [h('p', { key: 'head' }, h('b', null, known)), h('ul', { key: 'all' }, lines.map((l) => h('li', null, l)))]);
+}
+
+/** consent asks whether an end before somebody else's is meant. Another override or another end is another question, with a tick of its own. @param {{override: any, by: string}} less @param {string} end */
+const consent = (less, end) => h('label', { class: 'radio consent', key: `earlier ${less.override.actor} ${less.override.until} ${end}` },
+  h('input', { type: 'checkbox', name: 'earlier', value: 'yes', 'aria-describedby': 'order-problem' }),
+  h('span', null, `It ends ${less.by} earlier than ${less.override.actor}'s, and I mean that.`));
+
+/** said is the outcome in words. @param {any} o @param {number} now */
+function said(o, now) {
   const parts = [];
   if (o.changed === false) parts.push('It was so already.');
   if (o.result) parts.push(`It said: ${o.result}.`);
   if (o.removed) parts.push(o.removed.length ? `Dropped from ${o.removed.join(', ')}.` : 'There was no copy.');
   parts.push(o.clients);
+  if (o.replaced) parts.push(`It took the place of what was ${byWhom({ ...o.replaced, kind: o.verb, class: o.class, symbol: o.symbol }, now)}.`);
   if (o.until) parts.push(`Ends by itself at ${minute(o.until)}.`);
   parts.push(o.recorded?.length ? `Survives a restart (${o.recorded.join(', ')}).` : 'It does not survive a restart: it could not be written down.');
   return parts.filter(Boolean).join(' ');

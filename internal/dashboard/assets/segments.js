@@ -28,6 +28,8 @@ export function segments(events, exchange, from, to, current) {
   const circuits = new Map();
   /** @type {Map<string, {since: number, until: number, state: string}>} */
   const timed = new Map();
+  /** What an order changed, as it was before: one that failed left everything so. @type {Map<string, [string, any][]>} */
+  const before = new Map();
   const end = (/** @type {string} */ key, /** @type {number} */ at) => {
     const t = timed.get(key);
     if (!t) return;
@@ -37,6 +39,14 @@ export function segments(events, exchange, from, to, current) {
   const begin = (/** @type {string} */ key, /** @type {number} */ since, /** @type {number} */ until, /** @type {string} */ state) => {
     end(key, since);
     timed.set(key, { since, until, state });
+  };
+
+  const undo = (/** @type {any} */ e) => {
+    for (const [key, was] of before.get(order(e)) ?? []) {
+      if (was) timed.set(key, was);
+      else timed.delete(key);
+    }
+    before.delete(order(e));
   };
 
   for (const e of events) {
@@ -54,10 +64,18 @@ export function segments(events, exchange, from, to, current) {
         begin(`gate/${e.scope?.kind}/${e.scope?.name ?? ''}`, at, Date.parse(e.until), gateState(e.scope?.kind));
         break;
       case 'action':
+        if (e.failed) {
+          undo(e);
+          break;
+        }
         if (e.verb === 'isolate' || e.verb === 'withhold') {
-          begin(`${e.verb}/${e.class ?? ''}/${e.symbol ?? ''}`, at, e.until ? Date.parse(e.until) : to, e.verb === 'isolate' ? 'isolated' : 'withheld');
+          const key = `${e.verb}/${e.class ?? ''}/${e.symbol ?? ''}`;
+          before.set(order(e), [[key, timed.get(key)]]);
+          begin(key, at, e.until ? Date.parse(e.until) : to, e.verb === 'isolate' ? 'isolated' : 'withheld');
         } else if (e.verb === 'release') {
-          for (const key of [...timed.keys()]) if (released(key, e)) end(key, at);
+          const keys = [...timed.keys()].filter((key) => released(key, e));
+          before.set(order(e), keys.map((key) => [key, timed.get(key)]));
+          for (const key of keys) end(key, at);
         }
         break;
       case 'override':
@@ -75,6 +93,9 @@ export function segments(events, exchange, from, to, current) {
   for (const key of [...timed.keys()]) end(key, to);
   return fold(worst(spans, from, to), (to - from) / 150);
 }
+
+/** order names an order, so that the event which says that it failed finds the one that announced it. @param {any} e */
+const order = (e) => `${e.verb}/${e.class ?? ''}/${e.symbol ?? ''}/${e.actor ?? ''}`;
 
 /** released tells whether a release ends an override: one of everything ends all, one of a class or a pair ends its own. @param {string} key @param {any} e */
 function released(key, e) {
@@ -142,6 +163,6 @@ export function fold(all, least) {
 /** markers are the actions and the bans of one exchange. @param {any[]} events @param {string} exchange @param {number} from @param {number} to @returns {Marker[]} */
 export function markers(events, exchange, from, to) {
   return events.filter((e) => e.exchange === exchange && (e.type === 'action' || (e.type === 'gate' && gateState(e.scope?.kind) === 'banned')))
-    .map((e) => ({ at: Date.parse(e.at), id: e.id, type: e.type }))
+    .map((e) => ({ at: Date.parse(e.at), id: e.id, type: e.failed ? 'failed' : e.type }))
     .filter((m) => m.at >= from && m.at <= to);
 }

@@ -1,11 +1,12 @@
 // What the page knows: the last overview, the events of 24 hours, and how fresh that is.
 
-const FROZEN = 4_000; // ms without a frame. They come every second; the page has to say within five that it stands still
+const LATE = 2_500; // ms without a frame. They come every second: two in a row are missing, and the headline may be past
+const FROZEN = 4_000; // ms without a frame: the page has to say within five seconds that it stands still
 const MOST = 5_000; // events: what a snapshot holds at most
 
 /**
  * @typedef {{id: string, at: string, type: string, exchange?: string, [more: string]: any}} GatewayEvent
- * @typedef {'connecting'|'live'|'reconnecting'|'frozen'|'denied'} Line
+ * @typedef {'connecting'|'live'|'late'|'reconnecting'|'frozen'|'denied'} Line
  */
 
 /** @param {() => number} wall the computer's clock, in ms */
@@ -83,8 +84,10 @@ export function newStore(wall = Date.now) {
     get line() {
       if (denied) return 'denied';
       if (overview === null) return 'connecting';
-      if (wall() - heard >= FROZEN) return 'frozen';
-      return lost ? 'reconnecting' : 'live';
+      const quiet = wall() - heard;
+      if (quiet >= FROZEN) return 'frozen';
+      if (lost) return 'reconnecting';
+      return quiet >= LATE ? 'late' : 'live';
     },
     /** now is the gateway's clock. It stands still with the data: an age that goes on counting would be an invention. */
     get now() { return (wall() - heard >= FROZEN ? heard : wall()) + behind; },

@@ -15,6 +15,14 @@ export function span(ms) {
 /** countdown is like span and rounds up: "in 0 s" would be a lie for a second. @param {number} ms */
 export const countdown = (ms) => span(Math.ceil(Math.max(0, ms) / 1000) * 1000);
 
+/** rough is a duration to the minute: what stands in a sentence must not change each second. @param {number} ms */
+export function rough(ms) {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return 'less than a minute';
+  if (minutes < 60) return `${minutes}\u00a0min`;
+  return `${Math.floor(minutes / 60)}\u00a0h${minutes % 60 ? `\u00a0${minutes % 60}\u00a0min` : ''}`;
+}
+
 /** age is a short duration with a tenth, a longer one like span. @param {number} ms */
 export function age(ms) {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))}\u00a0ms`;
@@ -35,6 +43,11 @@ export function time(t, now) {
 }
 /** minute is HH:MM. @param {number|string} t */
 export const minute = (t) => short.format(new Date(ms(t)));
+/** moment is HH:MM and its time zone, with the day if it is another than now's. @param {number|string} t @param {number} now */
+export function moment(t, now) {
+  const d = new Date(ms(t));
+  return `${day.format(d) === day.format(now) ? '' : `${day.format(d)} `}${short.format(d)} ${zone()}`;
+}
 /** exact is the moment in UTC. @param {number|string} t */
 export const exact = (t) => new Date(ms(t)).toISOString();
 

@@ -10,6 +10,8 @@ import { span, time, minute, ms, exact } from './time.js';
 
 const HOUR = 3_600_000;
 const EVERY = 10_000; // ms: without a new event, a lane moves by less than a pixel in that time
+/** @type {Record<string, string>} */
+const MARKS_SAID = { gate: 'ban', failed: 'failed action' };
 const MARKS = 200; // in a lane: more could not be told apart
 
 /** newTimeline draws when there is a new event, another span, or when some time has passed. */
@@ -81,8 +83,8 @@ function lane(l, from, to, since) {
           (s.to - s.from) / (to - from) > 0.12 && flapping(s)))),
       l.marks.map((/** @type {any} */ m) => h('a', {
         key: m.id, class: `mark m-${m.type}`, href: `#event=${m.id}`, title: exact(m.at), vars: { left: at(m.at) },
-        'aria-label': `${m.type === 'gate' ? 'ban' : 'action'} on ${l.id} at ${time(m.at, to)}`,
-      }, icon(m.type === 'gate' ? 'banned' : 'action')))));
+        'aria-label': `${MARKS_SAID[m.type] ?? 'action'} on ${l.id} at ${time(m.at, to)}`,
+      }, icon(m.type === 'gate' ? 'banned' : m.type)))));
 }
 
 /** legend names the textures that are there. @param {any[]} lanes */

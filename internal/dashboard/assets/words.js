@@ -29,6 +29,8 @@ export const className = (c, family) => (c ? c.replace(/_/g, ' ') + (family ? ` 
 
 /** @type {Record<string, string>} */
 const VERBS = { isolate: 'isolated', release: 'released', probe: 'asked for a probe of', withhold: 'withheld', purge: 'purged', reload: 'reloaded the configuration' };
+/** What could not be done. @type {Record<string, string>} */
+const TRIED = { probe: 'ask for a probe of', reload: 'reload the configuration' };
 /** @type {Record<string, string>} */
 const CAUSES = {
   consecutive: 'failures in a row', rate: 'too many of its calls failed', slow: 'too many of its calls were slow',
@@ -62,6 +64,10 @@ export function sentence(e) {
     case 'gate':
       return `${e.exchange}: no request ${scope(e.scope)}${until}, because it said: ${String(e.kind).replace(/_/g, ' ')}`;
     case 'action': {
+      if (e.failed) {
+        const what = [TRIED[e.verb] ?? e.verb, e.verb !== 'reload' && target(e)].filter(Boolean).join(' ');
+        return `${e.actor} could not ${what}: ${e.failed}${e.reason ? ` (asked for: ${e.reason})` : ''}`;
+      }
       const what = e.verb === 'reload' ? VERBS.reload : `${VERBS[e.verb] ?? e.verb} ${target(e)}`;
       return `${e.actor} ${what}${until}: ${e.reason}`;
     }
