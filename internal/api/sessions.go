@@ -58,10 +58,14 @@ func (s *Server) login(c *call, r *http.Request) error {
 	return nil
 }
 
-// logout answers POST /admin/v1/session/end.
+// logout answers POST /admin/v1/session/end. It takes the cookie away, and a copy of it is worth nothing either.
 func (s *Server) logout(c *call, r *http.Request) error {
 	if err := sameOrigin(r); err != nil {
 		return err
+	}
+	now := time.Now()
+	for _, cookie := range r.CookiesNamed(sessionCookie) { // at most as many as fit into the header
+		s.sessions.End(cookie.Value, now)
 	}
 	setCookie(c, r, "", -1)
 	s.sendStanding(c, s.standingOf(r, nil, time.Time{}))

@@ -127,9 +127,25 @@ func TestSession_overTLSIsSecure(t *testing.T) {
 
 func TestSession_ends(t *testing.T) {
 	r := newDeskRig(t)
-	w := r.post("session/end", "", "Cookie", r.login(t, r.keys[keys.OpsWrite]))
+	cookie, another := r.login(t, r.keys[keys.OpsWrite]), r.login(t, r.keys[keys.OpsWrite])
+	w := r.post("session/end", "", "Cookie", cookie)
 	if s := readStanding(t, w); s.Actor != nil || s.MayAct || !strings.Contains(w.Header().Get("Set-Cookie"), "gateway_ops=; Path=/; Max-Age=0") {
 		t.Errorf("%+v, %v", s, w.Header())
+	}
+	// A copy of the cookie is worth nothing, and the same key's session in another browser goes on.
+	if p := readProblem(t, r.post("reload", `{"reason":"x"}`, "Cookie", cookie)); p.Code != "unauthenticated" || r.desk.count() != 0 {
+		t.Errorf("replayed: %+v, %d orders", p, r.desk.count())
+	}
+	if w := r.post("reload", `{"reason":"x"}`, "Cookie", another); w.Code != http.StatusOK || r.desk.count() != 1 {
+		t.Errorf("another session: %d %s", w.Code, w.Body)
+	}
+	// Not by a page of another origin.
+	w = r.post("session/end", "", "Cookie", another, "Origin", "https://evil.example")
+	if p := readProblem(t, w); p.Code != "forbidden" {
+		t.Errorf("%+v", p)
+	}
+	if w := r.post("reload", `{"reason":"x"}`, "Cookie", another); w.Code != http.StatusOK {
+		t.Errorf("ended by another page: %d", w.Code)
 	}
 }
 

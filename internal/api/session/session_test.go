@@ -69,18 +69,21 @@ func TestCheck_whatIsNotOurs(t *testing.T) {
 	s := sessions(t, strings.Repeat("s", 32), a, b)
 	value, _ := s.Open(&a, t0)
 	parts := strings.Split(value, ".")
-	id, end, mac := parts[0], parts[1], parts[2]
+	id, end, own, mac := parts[0], parts[1], parts[2], parts[3]
 	for _, wrong := range []string{
-		"", ".", "..", "...", id, id + "." + end, id + "." + end + ".", value + "A", value + "=", value + "\n", value[:len(value)-1], " " + value,
-		b.ID + "." + end + "." + mac,
-		id + "." + end + "0." + mac,
-		id + ".99999999999999999999." + mac,
-		id + ".+" + end + "." + mac,
-		id + ".0" + end + "." + mac,
-		id + ".-1." + mac,
-		"." + end + "." + mac,
-		id + "." + end + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 32)),
-		id + "." + end + "." + strings.Repeat("A", 43),
+		"", ".", "..", "...", "....", id, id + "." + end, id + "." + end + ".", id + "." + end + "." + own, id + "." + end + "." + own + ".", value + "A", value + "=", value + "\n", value[:len(value)-1], " " + value,
+		id + "." + end + "." + mac,
+		b.ID + "." + end + "." + own + "." + mac,
+		id + "." + end + "0." + own + "." + mac,
+		id + ".99999999999999999999." + own + "." + mac,
+		id + ".+" + end + "." + own + "." + mac,
+		id + ".0" + end + "." + own + "." + mac,
+		id + ".-1." + own + "." + mac,
+		"." + end + "." + own + "." + mac,
+		id + "." + end + ".." + mac,
+		id + "." + end + "." + own + "A." + mac,
+		id + "." + end + "." + own + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 32)),
+		id + "." + end + "." + own + "." + strings.Repeat("A", 43),
 		strings.Repeat(value, 50),
 	} {
 		if k, _, ok := s.Check(wrong, t0); ok || k != nil {
@@ -117,7 +120,8 @@ func FuzzCheck(f *testing.F) {
 	value, _ := s.Open(&a, t0)
 	f.Add(value)
 	f.Add(a.ID + ".1796011200.AAAA")
-	f.Add("a.b.c")
+	f.Add(a.ID + ".1796011200.AAAA.AAAA")
+	f.Add("a.b.c.d")
 	f.Fuzz(func(t *testing.T, text string) {
 		if k, _, ok := s.Check(text, t0); ok != (text == value) || ok != (k != nil) {
 			t.Fatalf("%q: %v %v", text, k, ok)
