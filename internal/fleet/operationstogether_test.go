@@ -91,7 +91,9 @@ func (c *calls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (c *calls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
 
 // TestOperationsRedis_takesHundredsInOneCall, and another gateway reads them all.
 func TestOperationsRedis_takesHundredsInOneCall(t *testing.T) {

@@ -247,7 +247,8 @@ func TestBoard_words(t *testing.T) {
 			trip(r, binance, market.ClassMarketData, time.Minute)
 		}, words{
 			ops.StateOpen, ops.LevelDegraded, "Market data open for under 1 s after 5 failures in a row (timeout).", "Books are served stale.",
-			ops.LevelDown, "No exchange answers. binance: market data open for under 1 s after 5 failures in a row (timeout); books are served stale.",
+			ops.LevelDown, "No exchange answers. binance: market data open for under 1 s after 5 failures in a row (timeout); books are served stale. " +
+				"Also the market data circuit of okx is open.",
 			0, time.Minute,
 		}},
 	} {

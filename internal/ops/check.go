@@ -29,6 +29,9 @@ func (d *Desk) check(o *Order, now time.Time) error {
 	if err := d.checkTarget(o); err != nil {
 		return err
 	}
+	if err := d.checkListed(o); err != nil {
+		return err
+	}
 	return checkEnd(o, now)
 }
 

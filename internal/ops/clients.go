@@ -24,8 +24,33 @@ func (d *Desk) effectOf(v *market.Override, now time.Time) string {
 	text := fmt.Sprintf("Reads of %s of %s answer 503 withheld, and streams of it get status withheld; nothing else changes.",
 		v.Pair, v.Exchange) + ends
 	if !d.known(v.Exchange, v.Pair) {
-		text += fmt.Sprintf(" Nobody has read or streamed %s of %s in the last 10 minutes: is it spelt as clients spell it?",
-			v.Pair, v.Exchange)
+		text += fmt.Sprintf(" Nobody has read or streamed %s of %s in the last 10 minutes", v.Pair, v.Exchange)
+		if listed, _ := d.cfg.Answers.Listed(v.Exchange, v.Pair); listed {
+			return text + "."
+		}
+		text += ": is it spelt as clients spell it?"
+	}
+	return text
+}
+
+// replacedText says whose word gave way, so that nobody shortens a colleague's isolation without a notice; "" if nobody's.
+func replacedText(r *Replaced, now time.Time) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf(" It replaces %s's until %s: %s", r.Actor, clockTime(r.Until, now), stopped(r.Reason))
+}
+
+// lackingText is what it means that a part did not take an override; "" if none is lacking. It takes it as soon as it can.
+func lackingText(lacking []string) string {
+	text := ""
+	for _, place := range lacking {
+		switch place {
+		case "redis":
+			text += " Redis did not take it: other gateways hear of it when Redis is back."
+		case "state_dir":
+			text += " The state directory did not take it: it is written there when that is possible again."
+		}
 	}
 	return text
 }

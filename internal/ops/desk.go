@@ -66,7 +66,8 @@ const (
 
 // Do carries an order out: check, audit, effect. With a *RefusedError nothing was done, and nothing was audited unless the
 // reason came up in that very moment. Any other error came after the audit, and says what did not work; except that of ctx,
-// with which nothing was done. Once an order is audited it is carried out even if its caller leaves.
+// with which nothing was done. Once an order is audited it is carried out even if its caller leaves; if that fails, a second
+// line of the audit says so.
 func (d *Desk) Do(ctx context.Context, o Order) (Outcome, error) {
 	if err := d.check(&o, time.Now().Round(0)); err != nil {
 		return Outcome{}, err
@@ -82,7 +83,7 @@ func (d *Desk) Do(ctx context.Context, o Order) (Outcome, error) {
 	case market.VerbProbe:
 		d.ask(ctx, &o, &out)
 	case market.VerbReload:
-		err = d.reload(context.WithoutCancel(ctx), &out)
+		err = d.reload(context.WithoutCancel(ctx), &o, &out)
 	case market.VerbIsolate, market.VerbRelease, market.VerbWithhold, market.VerbPurge:
 	}
 	return out, err
@@ -109,40 +110,49 @@ func (d *Desk) act(ctx context.Context, o *Order) (Outcome, error) {
 		err = d.purge(ctx, o, &out)
 	case market.VerbReload: // takes its time: see reload
 	}
+	if err != nil {
+		d.failed(ctx, o, err)
+	}
 	return out, err
 }
 
 // audit writes down who asked for what and why, before it has any effect. Somebody who has to isolate an exchange while the
 // disk is full must be able to: what could be written nowhere is done all the same, said in the outcome, and logged.
 func (d *Desk) audit(ctx context.Context, o *Order) Outcome {
-	ev := d.cfg.Guard.Tell(market.Event{
+	id, where := d.write(ctx, market.Event{
 		Type: market.EventAction, Exchange: o.Exchange, Until: o.Until,
 		Action: market.Action{Verb: o.Verb, Actor: o.Actor, Reason: o.Reason, Class: o.Class, Pair: o.Pair},
 	})
 	out := Outcome{
-		Verb: o.Verb, Exchange: o.Exchange, Class: o.Class, Actor: o.Actor, Reason: o.Reason, Event: ev.ID(),
-		Until: instant(o.Until), Recorded: []string{},
+		Verb: o.Verb, Exchange: o.Exchange, Class: o.Class, Actor: o.Actor, Reason: o.Reason, Event: id,
+		Until: instant(o.Until), Recorded: append([]string{}, where...),
 	}
 	if !o.Pair.IsZero() {
 		out.Symbol = o.Pair.String()
 	}
+	return out
+}
+
+// write tells one line of the audit and has the Keeper write it down. It returns its id, and where it is. Who calls has the
+// turn: lines are written in the order of their numbers.
+func (d *Desk) write(ctx context.Context, ev market.Event) (id string, where []string) {
+	ev = d.cfg.Guard.Tell(ev)
 	if d.cfg.Keeper == nil {
 		d.metrics.unrecorded.Inc()
-		return out
+		return ev.ID(), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	where, err := d.cfg.Keeper.Append(ctx, ev)
-	out.Recorded = append(out.Recorded, where...)
 	if len(where) == 0 {
 		d.metrics.unrecorded.Inc()
 	}
 	if len(where) == 0 || err != nil {
 		d.log.LogAttrs(ctx, slog.LevelWarn, "operator action was not written down everywhere",
-			slog.String("event", out.Event), slog.String("verb", string(o.Verb)), slog.String("exchange", string(o.Exchange)),
-			slog.String("actor", o.Actor), slog.Any("recorded", out.Recorded), slog.Any("err", err))
+			slog.String("event", ev.ID()), slog.String("verb", string(ev.Action.Verb)), slog.String("exchange", string(ev.Exchange)),
+			slog.String("actor", ev.Action.Actor), slog.Any("recorded", where), slog.Any("err", err))
 	}
-	return out
+	return ev.ID(), where
 }
 
 // take waits for a turn, or for ctx.

@@ -187,6 +187,8 @@ type fakeKeeper struct {
 
 	mu        sync.Mutex
 	broken    bool
+	noRedis   bool // Save does not reach it
+	saves     int  // calls of Save
 	events    []market.Event
 	overrides map[string]market.Override
 	since     time.Time
@@ -197,20 +199,28 @@ func key(o market.Override) string {
 	return fmt.Sprintf("%s %s %s %s", o.Kind, o.Exchange, o.Class, o.Pair)
 }
 
-func (k *fakeKeeper) Save(_ context.Context, o market.Override) ([]string, error) {
+func (k *fakeKeeper) Save(_ context.Context, all ...market.Override) ([]string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.tape.add("save %s", o.Kind)
-	if o.Until.After(time.Now()) {
-		k.overrides[key(o)] = o
-	} else {
-		delete(k.overrides, key(o))
+	k.saves++
+	for _, o := range all {
+		k.tape.add("save %s", o.Kind)
+		if o.Until.After(time.Now()) {
+			k.overrides[key(o)] = o
+		} else {
+			delete(k.overrides, key(o))
+		}
 	}
 	if k.broken {
 		return nil, errors.New("disk full")
 	}
-	return []string{"redis", "state_dir"}, nil
+	if k.noRedis {
+		return []string{"state_dir"}, nil
+	}
+	return k.Places(), nil
 }
+
+func (k *fakeKeeper) Places() []string { return []string{"redis", "state_dir"} }
 
 func (k *fakeKeeper) Append(ctx context.Context, ev market.Event) ([]string, error) {
 	k.mu.Lock()
@@ -302,11 +312,16 @@ type fakeAnswers struct {
 	answer      map[market.Class]error
 	ask         func(ctx context.Context) // called in Ask
 	asked       int
+	listed      map[market.Pair]bool // nil: no list
 }
 
 func (a *fakeAnswers) ServedBooks() []market.ServedBook                   { return a.served }
 func (a *fakeAnswers) Served(market.ExchangeID) ops.Served                { return ops.Served{Live: 7, Stale: 2} }
 func (a *fakeAnswers) Maintenance(market.ExchangeID) []market.Maintenance { return a.maintenance }
+
+func (a *fakeAnswers) Listed(_ market.ExchangeID, pair market.Pair) (listed, known bool) {
+	return a.listed[pair], a.listed != nil
+}
 
 func (a *fakeAnswers) Ask(ctx context.Context, id market.ExchangeID, class market.Class) error {
 	a.mu.Lock()

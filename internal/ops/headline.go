@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// headline is the worst of all exchanges, in words.
+// headline is the worst of all exchanges, in words, and the others that are not well by their state.
 func headline(views []view) (Level, string) {
 	level, silent, degraded := LevelOK, 0, 0
 	var worst *view
 	for i := range views {
 		v := &views[i]
-		if v.dead() && v.streaming() == 0 {
+		if v.harm() == harmRefused || v.dead() && v.streaming() == 0 {
 			silent++
 		}
 		if v.level == LevelDegraded {
@@ -30,7 +30,7 @@ func headline(views []view) (Level, string) {
 	case level == LevelOK:
 		return LevelOK, fmt.Sprintf("All is well: %d exchanges answer.", len(views))
 	}
-	text := string(worst.id) + ": " + worst.why + "; " + worst.clients + "."
+	text := string(worst.id) + ": " + worst.why + "; " + worst.clients + "." + others(views, worst)
 	switch {
 	case silent == len(views):
 		level = LevelDown
@@ -41,6 +41,53 @@ func headline(views []view) (Level, string) {
 		text = fmt.Sprintf("%d of %d exchanges are in trouble. ", degraded, len(views)) + text
 	}
 	return level, text
+}
+
+// others names every exchange but the worst that is not plain well, the worst of them first: " Also coinbase is isolated."
+func others(views []view, worst *view) string {
+	var left []*view
+	for i := range views {
+		if v := &views[i]; v != worst && v.level != LevelOK {
+			left = append(left, v)
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(left, func(a, b *view) int { return rank(b) - rank(a) })
+	said := make([]string, len(left))
+	for i, v := range left {
+		said[i] = v.brief()
+	}
+	return " Also " + joined(said) + "."
+}
+
+// brief is the exchange's state in a few words: "coinbase is isolated", "BTC/USDT of okx is withheld".
+func (v *view) brief() string {
+	if o := v.withholding(); o != nil && o.Pair.IsZero() {
+		return string(v.id) + " is withheld"
+	}
+	switch v.state {
+	case StateBanned:
+		return string(v.id) + " is banned"
+	case StateIsolated:
+		return target(v.id, v.isolation().Class) + " is isolated"
+	case StateOpen:
+		return fmt.Sprintf("the %s circuit of %s is open", circuitName(v.worst), v.id)
+	case StateHalfOpen:
+		return fmt.Sprintf("the %s circuit of %s is being probed", circuitName(v.worst), v.id)
+	case StateWithheld:
+		if pairs := v.withheldPairs(); len(pairs) > 1 {
+			return fmt.Sprintf("%d pairs of %s are withheld", len(pairs), v.id)
+		}
+		return fmt.Sprintf("%s of %s is withheld", v.withholding().Pair, v.id)
+	case StateMaintenance:
+		return string(v.id) + " is in maintenance"
+	case StateLimited:
+		return string(v.id) + " is limited"
+	case StateClosed:
+	}
+	return string(v.id) + " is well"
 }
 
 func severity(l Level) int {
@@ -54,8 +101,32 @@ func worse(a, b Level) Level {
 	return a
 }
 
-// rank orders exchanges by how bad they are: by level, then by state.
+// harm is what an exchange's state means to clients.
+type harm int
+
+const (
+	harmNone    harm = iota
+	harmLimited      // some answers are missing or old
+	harmStale        // books are stale at best
+	harmRefused      // nothing is answered
+	harms            // how many there are
+)
+
+func (v *view) harm() harm {
+	switch o := v.withholding(); {
+	case o != nil && o.Pair.IsZero():
+		return harmRefused
+	case v.dead():
+		return harmStale
+	case v.level != LevelOK:
+		return harmLimited
+	}
+	return harmNone
+}
+
+// rank orders exchanges by how bad they are: by level, so that trouble which nobody wanted comes before what an operator put
+// in force, then by what clients get, then by state.
 func rank(v *view) int {
 	states := []State{StateClosed, StateLimited, StateMaintenance, StateWithheld, StateHalfOpen, StateOpen, StateIsolated, StateBanned}
-	return severity(v.level)*len(states) + slices.Index(states, v.state)
+	return (severity(v.level)*int(harms)+int(v.harm()))*len(states) + slices.Index(states, v.state)
 }

@@ -38,11 +38,19 @@ type Outcome struct {
 	Event     string            `json:"event"`                   // id of the line in the audit
 	Changed   bool              `json:"changed"`                 // false: it was so already
 	Until     *time.Time        `json:"until,omitempty"`         // when it ends by itself
+	Replaced  *Replaced         `json:"replaced,omitempty"`      // isolate, withhold: what was in force about the same before
 	Recorded  []string          `json:"recorded"`                // where the audit and the override survive a restart: redis, state_dir; empty: nowhere
 	Clients   string            `json:"clients"`                 // a sentence: what clients will see
 	Removed   []string          `json:"removed,omitempty"`       // purge: where copies were dropped: memory, redis, stream
 	Result    string            `json:"result,omitempty"`        // probe: what the exchange said: a state or a kind; reload: what changed
 	Unchanged []string          `json:"needs_restart,omitempty"` // reload: settings that differ and take a restart
+}
+
+// Replaced is an isolation or a withholding that gave way to a new one about the same, however long it would have lasted.
+type Replaced struct {
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+	Until  time.Time `json:"until"`
 }
 
 // RefusedError is an order that was not carried out and not audited: it made no sense, or may not be done now.

@@ -30,9 +30,11 @@ type Guard interface {
 
 // Keeper writes down what has to survive a restart: overrides, and the journal of 24 hours.
 type Keeper interface {
-	// Save puts an override in the place of the one that is about the same, or ends it (Until is not after now). It returns
-	// where it is written down, in words: redis, state_dir.
-	Save(ctx context.Context, o market.Override) (where []string, err error)
+	// Save puts overrides in the place of those that are about the same, or ends them (Until is not after now). It returns
+	// where all of them are written down, in words: redis, state_dir. They are written down together.
+	Save(ctx context.Context, all ...market.Override) (where []string, err error)
+	// Places names where it is meant to write, in the same words; nil for nowhere. It never changes.
+	Places() []string
 	// Append writes one event down and returns when that is done, within 250 ms.
 	Append(ctx context.Context, ev market.Event) (where []string, err error)
 	// Load returns the overrides that are in force and the events of the last 24 hours, oldest first, and since when those
@@ -82,6 +84,9 @@ type Answers interface {
 	Served(id market.ExchangeID) Served
 	// Maintenance lists the windows of an exchange that are open or begin within 24 hours, by their beginning.
 	Maintenance(id market.ExchangeID) []market.Maintenance
+	// Listed tells whether the exchange's list of pairs, as far as one is held, has a pair; known is false without a list. It
+	// does no I/O.
+	Listed(id market.ExchangeID, pair market.Pair) (listed, known bool)
 	// Ask makes one cheap call of a class through everything that protects the exchange, and returns what it said. A class
 	// that has nothing to ask (no account, no streamed book) is market.ErrNotSupported.
 	Ask(ctx context.Context, id market.ExchangeID, class market.Class) error

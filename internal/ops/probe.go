@@ -18,7 +18,7 @@ func (d *Desk) mayProbe(o *Order, now time.Time) error {
 		if v.Kind != market.OverrideIsolate || (v.Class != "" && o.Class != "" && v.Class != o.Class) {
 			continue
 		}
-		detail := fmt.Sprintf("%s is isolated until %s: release it first", target(v.Exchange, v.Class), clockTime(v.Until, now))
+		detail := fmt.Sprintf("an isolation of %s is in force until %s: release it first", target(v.Exchange, v.Class), clockTime(v.Until, now))
 		if v.Class != "" && o.Class == "" {
 			detail += ", or probe another class by its name"
 		}
@@ -27,7 +27,7 @@ func (d *Desk) mayProbe(o *Order, now time.Time) error {
 	for _, g := range d.cfg.Guard.Gates() {
 		if g.Exchange == o.Exchange && whole(g.Scope.Kind) && g.Until.After(now) {
 			return &RefusedError{Conflict: true, Wait: g.Until.Sub(now), Detail: fmt.Sprintf(
-				"%s may not be asked before %s (%s): a request now could make that longer.", o.Exchange, clockTime(g.Until, now), g.Kind)}
+				"No request goes to %s before %s (%s): one now could make that longer.", o.Exchange, clockTime(g.Until, now), g.Kind)}
 		}
 	}
 	return nil
@@ -46,9 +46,9 @@ func (d *Desk) probe(o *Order, out *Outcome) error {
 		what := target(o.Exchange, o.Class)
 		if e, ok := errors.AsType[*market.Error](err); ok && e.RetryAfter > 0 {
 			return &RefusedError{Conflict: true, Wait: e.RetryAfter, Detail: fmt.Sprintf(
-				"%s may not be asked before %s (%s).", what, clockTime(now.Add(e.RetryAfter), now), e.Kind)}
+				"No request goes to %s before %s (%s).", what, clockTime(now.Add(e.RetryAfter), now), e.Kind)}
 		}
-		return &RefusedError{Conflict: true, Detail: fmt.Sprintf("%s was not probed: %s.", what, market.KindOf(err))}
+		return &RefusedError{Conflict: true, Detail: fmt.Sprintf("Nothing was asked of %s: %s.", what, market.KindOf(err))}
 	}
 	if d.cfg.Feed != nil && (o.Class == "" || o.Class == market.ClassStream) {
 		d.cfg.Feed.Wake(o.Exchange)

@@ -37,25 +37,33 @@ func two(major int, majorUnit string, minor int, minorUnit string) string {
 func clockTime(t, now time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	switch {
-	case t.YearDay() != now.YearDay() || t.Year() != now.Year():
-		return t.Format("2 Jan 15:04 UTC")
 	case t.Sub(now).Abs() < 10*time.Minute:
 		return t.Format("15:04:05 UTC")
+	case t.YearDay() != now.YearDay() || t.Year() != now.Year():
+		return t.Format("2 Jan 15:04 UTC")
 	}
 	return t.Format("15:04 UTC")
 }
 
-// sentence begins with a capital letter and ends with a full stop.
+// sentence begins with a capital letter and ends with a full stop. It is not for text that begins with an exchange's id, which
+// is written as it is typed; nor is a pair at the beginning changed.
 func sentence(s string) string {
 	first, n := utf8.DecodeRuneInString(s)
 	if n == 0 {
 		return ""
 	}
-	s = string(unicode.ToUpper(first)) + s[n:]
-	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "?") {
-		s += "."
+	if word, _, _ := strings.Cut(s, " "); !strings.Contains(word, "/") {
+		s = string(unicode.ToUpper(first)) + s[n:]
 	}
-	return s
+	return stopped(s)
+}
+
+// stopped ends with a full stop, or with the mark that is there.
+func stopped(s string) string {
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") {
+		return s
+	}
+	return s + "."
 }
 
 // target is what an isolation is about, as people say it.

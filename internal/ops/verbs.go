@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -59,12 +57,16 @@ func (d *Desk) put(ctx context.Context, o *Order, out *Outcome, now time.Time) e
 	if i := slices.IndexFunc(list, func(h market.Override) bool { return h.Same(&v) }); i >= 0 && list[i].Until.After(now) {
 		out.Changed = !list[i].Until.Equal(v.Until) || list[i].Reason != v.Reason
 		v.Since = list[i].Since
+		if out.Changed || list[i].Actor != v.Actor {
+			out.Replaced = &Replaced{Actor: list[i].Actor, Reason: list[i].Reason, Until: list[i].Until.UTC()}
+		}
 	}
 	if err := d.change(with(list, v), now); err != nil {
+		out.Changed, out.Replaced = false, nil
 		return err
 	}
-	d.save(ctx, out, v)
-	out.Clients = d.effectOf(&v, now) + d.unrecorded(out)
+	lacking := d.save(ctx, out, v)
+	out.Clients = d.effectOf(&v, now) + replacedText(out.Replaced, now) + d.unrecorded(out) + lacking
 	return nil
 }
 
@@ -83,6 +85,7 @@ func (d *Desk) release(ctx context.Context, o *Order, out *Outcome, now time.Tim
 	out.Changed = len(ended) > 0
 	if out.Changed {
 		if err := d.change(list, now); err != nil {
+			out.Changed = false
 			return err
 		}
 	}
@@ -90,8 +93,8 @@ func (d *Desk) release(ctx context.Context, o *Order, out *Outcome, now time.Tim
 	for i := range over {
 		over[i].Until, over[i].Actor, over[i].Reason = now, o.Actor, o.Reason
 	}
-	d.save(ctx, out, over...)
-	out.Clients = d.afterRelease(o, ended, now) + d.unrecorded(out)
+	lacking := d.save(ctx, out, over...)
+	out.Clients = d.afterRelease(o, ended, now) + d.unrecorded(out) + lacking
 	return nil
 }
 
@@ -120,41 +123,23 @@ func (d *Desk) change(list []market.Override, now time.Time) error {
 	return nil
 }
 
-// savers is how many overrides are handed to the Keeper at once: it writes down together what comes together, so that the
-// release of an exchange with hundreds of withheld pairs does not take hundreds of writes.
-const savers = 16
-
-// save hands overrides to the Keeper. Recorded then names where both the audit and all of them are.
-func (d *Desk) save(ctx context.Context, out *Outcome, all ...market.Override) {
-	if d.cfg.Keeper == nil {
-		return
+// save hands overrides to the Keeper, all at once. Recorded then names where both the audit and all of them are. What it
+// returns says, for clients' sake, what a part that did not take them means; "" if every part did.
+func (d *Desk) save(ctx context.Context, out *Outcome, all ...market.Override) string {
+	if d.cfg.Keeper == nil || len(all) == 0 {
+		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	places, errs := make([][]string, len(all)), make([]error, len(all))
-	var taken atomic.Int64
-	var saving sync.WaitGroup
-	for range min(savers, len(all)) {
-		saving.Go(func() {
-			for i := taken.Add(1) - 1; i < int64(len(all)); i = taken.Add(1) - 1 {
-				places[i], errs[i] = d.cfg.Keeper.Save(ctx, all[i])
-			}
-		})
-	}
-	saving.Wait()
-	failed := 0
-	for i, where := range places {
-		out.Recorded = slices.DeleteFunc(out.Recorded, func(place string) bool { return !slices.Contains(where, place) })
-		if errs[i] != nil || len(where) == 0 {
-			failed++
-		}
-	}
-	if failed > 0 {
-		errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	where, err := d.cfg.Keeper.Save(ctx, all...)
+	out.Recorded = slices.DeleteFunc(out.Recorded, func(place string) bool { return !slices.Contains(where, place) })
+	lacking := slices.DeleteFunc(slices.Clone(d.cfg.Keeper.Places()), func(place string) bool { return slices.Contains(where, place) })
+	if err != nil || len(lacking) > 0 {
 		d.log.LogAttrs(ctx, slog.LevelWarn, "overrides were not written down everywhere",
-			slog.String("event", out.Event), slog.String("exchange", string(out.Exchange)), slog.Int("overrides", failed),
-			slog.Any("err", errors.Join(errs[:min(len(errs), 1)]...))) // one of them is enough
+			slog.String("event", out.Event), slog.String("exchange", string(out.Exchange)), slog.Int("overrides", len(all)),
+			slog.Any("lacking", lacking), slog.Any("err", err))
 	}
+	return lackingText(lacking)
 }
 
 // purge starts a streamed book anew and drops every copy, in this order: the stream would put back what it still shows.
@@ -171,13 +156,25 @@ func (d *Desk) purge(ctx context.Context, o *Order, out *Outcome) error {
 	out.Clients = fmt.Sprintf("The next read of %s asks %s; until it answers there is no copy to fall back on.",
 		o.Pair, o.Exchange) + d.unrecorded(out)
 	if err != nil {
-		return fmt.Errorf("purge %s of %s: %w", o.Pair, o.Exchange, err)
+		return fmt.Errorf("%s%w", purging(o), err)
 	}
 	return nil
 }
 
+func purging(o *Order) string { return fmt.Sprintf("purge %s of %s: ", o.Pair, o.Exchange) }
+
 // reload reads the configuration anew, one order after the other.
-func (d *Desk) reload(ctx context.Context, out *Outcome) error {
+func (d *Desk) reload(ctx context.Context, o *Order, out *Outcome) error {
+	err := d.reread(ctx, out)
+	if err != nil {
+		d.turn <- struct{}{} // whoever has it gives it back within the bounds of an order
+		defer give(d.turn)
+		d.failed(ctx, o, err)
+	}
+	return err
+}
+
+func (d *Desk) reread(ctx context.Context, out *Outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
 	if err := take(ctx, d.reloading); err != nil {

@@ -13,11 +13,11 @@ import (
 func (v *view) whyText(h *history) string {
 	switch v.state {
 	case StateBanned:
-		return v.banText() + v.duringMaintenance()
+		return v.banText() + v.duringMaintenance() + v.besideThat()
 	case StateIsolated:
-		return v.isolatedText(h)
+		return v.isolatedText(h) + v.besideThat()
 	case StateOpen, StateHalfOpen:
-		return v.troubleText(v.worst, h) + v.alsoText(h) + v.duringMaintenance()
+		return v.troubleText(v.worst, h) + v.alsoText(h) + v.duringMaintenance() + v.besideThat()
 	case StateWithheld:
 		return v.withheldText()
 	case StateMaintenance:
@@ -27,6 +27,18 @@ func (v *view) whyText(h *history) string {
 	case StateClosed:
 	}
 	return ""
+}
+
+// besideThat names what operators put in force and the state does not tell: a worse one hides it.
+func (v *view) besideThat() string {
+	text := ""
+	if o := v.isolation(); o != nil && v.state == StateBanned {
+		text = fmt.Sprintf("; besides, %s isolated until %s by %s", isolatedWhat(o), clockTime(o.Until, v.now), o.Actor)
+	}
+	if v.withholding() != nil {
+		text += "; besides, " + v.withheldText()
+	}
+	return text
 }
 
 // banText is a gate that shuts the whole exchange.
@@ -114,15 +126,18 @@ func isolatedWhat(o *market.Override) string {
 	return market.ClassText(o.Class) + " is"
 }
 
-func (v *view) withheldText() string {
-	var pairs []string
+func (v *view) withheldPairs() (pairs []string) {
 	for i := range v.overrides {
 		o := &v.overrides[i]
 		if o.Kind == market.OverrideWithhold && !o.Pair.IsZero() {
 			pairs = append(pairs, o.Pair.String())
 		}
 	}
-	o := v.withholding()
+	return pairs
+}
+
+func (v *view) withheldText() string {
+	o, pairs := v.withholding(), v.withheldPairs()
 	what := "all of it is"
 	switch {
 	case o.Pair.IsZero():
