@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -13,6 +14,7 @@ type access uint8
 
 const (
 	accessFree     access = iota // anybody: it tells nothing about anybody
+	accessPage                   // anybody who may see that the dashboard is there; the page itself has no data
 	accessMarket                 // market:read, unless market data is free on this listener
 	accessCircuits               // ops:read, unless market data is free on this listener
 	accessAccount                // a key; which account it may read is checked when the account is known
@@ -35,22 +37,35 @@ func (s *Server) authorize(c *call, r *http.Request, need access) error {
 			return s.unauthenticated()
 		}
 		c.key = k
-	} else if need == accessOps {
+	} else if need == accessOps || need == accessPage {
 		c.key, _ = s.cookie(r)
 	}
 	switch need {
 	case accessFree:
 		return nil
+	case accessPage:
+		return local(s.cfg.AdminOnLoopback, r, c.key)
 	case accessMarket:
 		return s.needs(c, s.cfg.MarketNeedsKey, keys.MarketRead)
 	case accessCircuits:
-		return s.needs(c, s.cfg.MarketNeedsKey, keys.OpsRead)
+		return cmp.Or(local(s.cfg.PublicOnLoopback, r, c.key), s.needs(c, s.cfg.MarketNeedsKey, keys.OpsRead))
 	case accessOps:
-		return s.needs(c, s.cfg.OpsNeedsKey, keys.OpsRead)
+		return cmp.Or(local(s.cfg.AdminOnLoopback, r, c.key), s.needs(c, s.cfg.OpsNeedsKey, keys.OpsRead))
 	case accessAccount:
 	}
 	if c.key == nil {
 		return s.unauthenticated()
+	}
+	return nil
+}
+
+// local refuses a request without a valid key that comes to a listener on loopback by a foreign name. A web page can make a
+// name of its own point to this machine, and then read whatever a browser may ask here (DNS rebinding); it cannot change
+// the name that the browser puts into Host. A valid key or session shows that it is no such page: it has neither, and the
+// cookie belongs to another name.
+func local(onLoopback bool, r *http.Request, k *keys.Key) error {
+	if onLoopback && k == nil && !loopbackName(r.Host) {
+		return errForeignName
 	}
 	return nil
 }

@@ -33,9 +33,14 @@ type Config struct {
 	// Degraded lists in words what does not work as configured: Redis, the state directory. It does no I/O. Nil is nothing.
 	Degraded func() []string
 
-	MarketNeedsKey  bool // market data needs a key with market:read; right for every listener beyond loopback
-	OpsNeedsKey     bool // the admin listener needs a key with ops:read for all that it shows; right for every one beyond loopback
-	AdminOnLoopback bool // the admin listener is: while no key has ops:write, whoever works on this machine may act
+	MarketNeedsKey bool // market data needs a key with market:read; right for every listener beyond loopback
+	OpsNeedsKey    bool // the admin listener needs a key with ops:read for all that it shows; right for every one beyond loopback
+
+	// AdminOnLoopback says that the admin listener is on loopback: while no key has ops:write, whoever works on this machine
+	// may act. Whoever has no valid key has to ask by a name of this machine for anything but the probes.
+	AdminOnLoopback bool
+	// PublicOnLoopback says that the public listener is on loopback: the same is asked of those who look at circuits there.
+	PublicOnLoopback bool
 
 	// SessionSecret signs the sessions of browsers: at least session.SecretSize random bytes, kept from one start to the
 	// next. Empty: a new one, and sessions end with the process.

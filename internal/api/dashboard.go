@@ -18,7 +18,7 @@ func (s *Server) dashboard(m chi.Router) {
 		c.route = RouteDashboard
 		need := accessOps
 		if emptyPage(r) {
-			need = accessFree
+			need = accessPage
 		}
 		if err := s.authorize(c, r, need); err != nil {
 			s.fail(c, r, err)

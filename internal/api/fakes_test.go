@@ -268,8 +268,10 @@ func (r *rig) get(target string, headers ...string) *httptest.ResponseRecorder {
 	return do(r.server.Public(), http.MethodGet, target, headers...)
 }
 
+// do asks as somebody on this machine does.
 func do(h http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, target, nil)
+	req.Host = adminHost
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}

@@ -31,19 +31,19 @@ type standing struct {
 	err   error     // why it may not act, nil if it may
 }
 
-// standing finds who asks. The error is a key that is sent and not valid; a cookie that is not is as good as none, for
-// browsers send it unasked.
+// standing finds who asks. The error is a key that is sent and not valid, or nobody who asks by a foreign name; a cookie that
+// is not valid is as good as none, for browsers send it unasked.
 func (s *Server) standing(r *http.Request) (standing, error) {
 	text, sent := presented(r.Header)
 	if !sent {
 		k, ends := s.cookie(r)
-		return s.standingOf(r, k, ends), nil
+		return s.standingOf(k, ends), local(s.cfg.AdminOnLoopback, r, k)
 	}
 	k, ok := s.cfg.Keys.Check(text)
 	if !ok {
 		return standing{}, s.unauthenticated()
 	}
-	return s.standingOf(r, k, time.Time{}), nil
+	return s.standingOf(k, time.Time{}), nil
 }
 
 // cookie is the key of the session that a browser has, nil without one.
@@ -58,9 +58,8 @@ func (s *Server) cookie(r *http.Request) (k *keys.Key, ends time.Time) {
 }
 
 // standingOf tells whether an operator may act. Where there is a key that may, one is needed. Where there is none, whoever
-// works on this machine may: somebody at 2 a.m. must not have to make a key first. That a browser's page is really asked
-// for by a name of this machine keeps out a page that made its own name point here (DNS rebinding).
-func (s *Server) standingOf(r *http.Request, k *keys.Key, ends time.Time) standing {
+// works on this machine may: somebody at 2 a.m. must not have to make a key first. [local] has kept out web pages by then.
+func (s *Server) standingOf(k *keys.Key, ends time.Time) standing {
 	st := standing{key: k, ends: ends}
 	switch {
 	case k != nil && !k.Scopes.Has(keys.OpsWrite):
@@ -72,8 +71,6 @@ func (s *Server) standingOf(r *http.Request, k *keys.Key, ends time.Time) standi
 		}
 	case !s.cfg.AdminOnLoopback:
 		st.err = errNotLocal
-	case !loopbackName(r.Host):
-		st.err = errForeignName
 	default:
 		st.local = true
 	}
@@ -84,7 +81,7 @@ var (
 	errActorUnknown = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write: log in with it, or send it as `Authorization: Bearer gw_...`."}
 	errNoKeyLeft    = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write, and the keys file has none that can be read now. Make one with: gateway key new --scope ops:write. If there is to be none, restart the gateway."}
 	errNotLocal     = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one only the machine itself may, through a listener on loopback. Make one with: gateway key new --scope ops:write"}
-	errForeignName  = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one the gateway has to be called by a name of this machine: localhost or 127.0.0.1. Or make one with: gateway key new --scope ops:write"}
+	errForeignName  = &requestError{code: CodeForbidden, detail: "Without a valid key this is answered only to who asks by a name of this machine: localhost or 127.0.0.1. A web page can make a name of its own point here."}
 	errForeignPage  = &requestError{code: CodeForbidden, detail: "The request comes from a web page of another origin. It is no matter of the key; programs send no Origin."}
 )
 

@@ -33,6 +33,9 @@ func (s *Server) login(c *call, r *http.Request) error {
 	if err := sameOrigin(r); err != nil {
 		return err
 	}
+	if _, err := s.standing(r); err != nil { // also here a page by a foreign name is refused, before it tries keys
+		return err
+	}
 	f, err := readForm(r, []string{"key"})
 	if err != nil {
 		return err
@@ -54,7 +57,7 @@ func (s *Server) login(c *call, r *http.Request) error {
 	}
 	value, ends := s.sessions.Open(k, now)
 	setCookie(c, r, value, int(session.Lasts/time.Second))
-	s.sendStanding(c, s.standingOf(r, k, ends))
+	s.sendStanding(c, s.standingOf(k, ends))
 	return nil
 }
 
@@ -63,12 +66,15 @@ func (s *Server) logout(c *call, r *http.Request) error {
 	if err := sameOrigin(r); err != nil {
 		return err
 	}
+	if _, err := s.standing(r); err != nil {
+		return err
+	}
 	now := time.Now()
 	for _, cookie := range r.CookiesNamed(sessionCookie) { // at most as many as fit into the header
 		s.sessions.End(cookie.Value, now)
 	}
 	setCookie(c, r, "", -1)
-	s.sendStanding(c, s.standingOf(r, nil, time.Time{}))
+	s.sendStanding(c, s.standingOf(nil, time.Time{}))
 	return nil
 }
 

@@ -27,8 +27,8 @@ func (a *App) apiConfig(o Options) api.Config {
 		Books: a.books, Accounts: a.accounts, Keys: a.keys, Hub: a.hub, Feed: a.feed,
 		Board: api.BoardOf(a.operations.board), Desk: a.operations.desk, Dashboard: dashboard.New(a.newDashboard()),
 		Circuit: a.worstCircuit, Degraded: a.degraded, SessionSecret: sessionSecret(c.StateDir, a.log),
-		AdminOnLoopback: config.Loopback(c.AdminListen),
-		MarketNeedsKey:  !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
+		AdminOnLoopback: config.Loopback(c.AdminListen), PublicOnLoopback: config.Loopback(c.Listen),
+		MarketNeedsKey: !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
 		FreshFor: c.FreshFor, DefaultDepth: c.DepthDefault, MaxDepth: c.DepthMax, MaxInFlight: c.InFlight,
 		Tracer: o.Tracer, Version: o.Version, Log: a.log, Registry: a.registry,
 	}

@@ -1,0 +1,112 @@
+package api_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"exchange-gateway/internal/api"
+	"exchange-gateway/internal/api/keys"
+)
+
+// by asks a listener by a name; headers are name, value pairs.
+func by(host string, h http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(method, target, strings.NewReader(`{"exchange":"okx","reason":"x","actor":"eve"}`))
+	req.Host = host
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	return serve(h, req)
+}
+
+// foreignNames are what a page has in its address that made its own name point to this machine; or nothing at all.
+var foreignNames = []string{"attacker.example:8081", "localhost.attacker.example", "127.0.0.1.attacker.example:8081", "10.0.0.1:8081", "0.0.0.0:8081", ""}
+
+func withPage(c *api.Config) {
+	c.Dashboard = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") })
+	c.PublicOnLoopback = true
+}
+
+// TestForeignName_readsNothing: every route of the admin listener that is not a probe, and the circuits on the public one,
+// are shut to who has no key and asks by a name that anybody may have made. Whether keys exist makes no difference.
+func TestForeignName_readsNothing(t *testing.T) {
+	admin := []string{
+		"GET /v1/circuits", "HEAD /v1/circuits", "GET /v1/circuits/events", "GET /metrics", "HEAD /metrics", "GET /", "HEAD /", "GET /ui", "GET /ui/", "GET /ui/plain",
+		"GET /ui/assets/1/page.js", "GET /admin/v1/captures/okx?symbol=BTC/USDT", "GET /admin/v1/me", "HEAD /admin/v1/me",
+		"POST /admin/v1/session", "POST /admin/v1/session/end", "POST /admin/v1/isolate", "POST /admin/v1/release", "POST /admin/v1/probe",
+		"POST /admin/v1/withhold", "POST /admin/v1/purge", "POST /admin/v1/reload",
+	}
+	for _, change := range []func(*api.Config){keyless, func(*api.Config) {}} {
+		r := newDeskRig(t, withPage, change)
+		f := func(host string, h http.Handler, route string) {
+			t.Helper()
+			method, target, _ := strings.Cut(route, " ")
+			for _, headers := range [][]string{{"Accept", "text/html"}, {"Accept", "*/*", "Cookie", "gateway_ops=guessed"}} {
+				w := by(host, h, method, target, headers...)
+				if w.Code != http.StatusForbidden {
+					t.Errorf("%s by %q: %d %s", route, host, w.Code, w.Body)
+				} else if p := readProblem(t, w); p.Code != "forbidden" || !strings.Contains(p.Detail, "localhost") {
+					t.Errorf("%s by %q: %+v", route, host, p)
+				}
+			}
+		}
+		for _, host := range foreignNames {
+			for _, route := range admin {
+				f(host, r.server.Admin(), route)
+			}
+			for _, route := range admin[:3] {
+				f(host, r.server.Public(), route)
+			}
+			for _, probe := range []string{"/livez", "/readyz"} {
+				if w := by(host, r.server.Admin(), http.MethodGet, probe); w.Code != http.StatusOK {
+					t.Errorf("%s by %q: %d", probe, host, w.Code)
+				}
+			}
+			if w := by(host, r.server.Public(), http.MethodGet, "/v1/exchanges"); w.Code != http.StatusOK {
+				t.Errorf("market data by %q: %d", host, w.Code)
+			}
+		}
+		if r.desk.count() != 0 || len(r.board.lastIDs) != 0 {
+			t.Errorf("%d orders, %d watches", r.desk.count(), len(r.board.lastIDs))
+		}
+	}
+}
+
+// TestForeignName_whoMayAskByIt: who has a key, and everybody where the listener is not on loopback and guarded otherwise.
+func TestForeignName_whoMayAskByIt(t *testing.T) {
+	const host = "gateway.internal:8081"
+	f := func(name string, r *deskRig, status int, headers ...string) {
+		t.Helper()
+		for _, target := range []string{"/metrics", "/v1/circuits", "/", "/ui/plain"} {
+			if w := by(host, r.server.Admin(), http.MethodGet, target, headers...); w.Code != status {
+				t.Errorf("%s: %s: %d, want %d", name, target, w.Code, status)
+			}
+		}
+	}
+	r := newDeskRig(t, withPage)
+	key := r.keys[keys.OpsRead]
+	f("a key", r, 200, "X-Api-Key", key)
+	f("a session", r, 200, "Cookie", r.login(t, key))
+	f("a wrong key", r, 401, "X-Api-Key", "gw_nosuchkey_0000000000000000000000fake")
+	if w := by(host, r.server.Admin(), http.MethodPost, "/admin/v1/isolate", "X-Api-Key", r.keys[keys.OpsWrite]); w.Code != http.StatusOK {
+		t.Errorf("an action with a key: %d %s", w.Code, w.Body)
+	}
+	if w := by(host, r.server.Public(), http.MethodGet, "/v1/circuits", "X-Api-Key", key); w.Code != http.StatusOK {
+		t.Errorf("public, a key: %d", w.Code)
+	}
+	wide := newDeskRig(t, withPage, func(c *api.Config) { c.AdminOnLoopback, c.PublicOnLoopback = false, false })
+	f("not on loopback", wide, 200)
+	if w := by(host, wide.server.Public(), http.MethodGet, "/v1/circuits"); w.Code != http.StatusOK {
+		t.Errorf("public, not on loopback: %d", w.Code)
+	}
+	for _, name := range []string{"localhost:8081", "127.0.0.1:8081", "[::1]:8081"} {
+		for _, h := range []http.Handler{r.server.Admin(), r.server.Public()} {
+			if w := by(name, h, http.MethodGet, "/v1/circuits"); w.Code != http.StatusOK {
+				t.Errorf("%s: %d", name, w.Code)
+			}
+		}
+	}
+}
