@@ -31,7 +31,8 @@ func WriteStatus(w io.Writer, o *ops.Overview, id market.ExchangeID, colour bool
 	p := paint(colour)
 	t := table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), now: o.Now}
 	fmt.Fprintf(w, "%s  %s\n", p.level(o.Level, strings.ToUpper(string(o.Level))), o.Headline)
-	fmt.Fprintf(w, "gateway %s %s, up %s, history since %s\n", o.Instance, o.Version, ops.Span(o.Now.Sub(o.StartedAt)), local(o.HistorySince))
+	fmt.Fprintf(w, "instance %s, version %s, up %s, history since %s\n", o.Instance, o.Version, ops.Span(o.Now.Sub(o.StartedAt)),
+		local(o.HistorySince, o.Now))
 	if len(o.Degraded) > 0 {
 		fmt.Fprintf(w, "not working as configured: %s\n", strings.Join(o.Degraded, ", "))
 	}
@@ -70,14 +71,14 @@ func (t *table) exchange(p paint, w io.Writer, x *ops.Exchange, whole bool) {
 		}
 	}
 	for _, m := range x.Maintenance {
-		fmt.Fprintf(w, "  maintenance %s: %s\n", period(m), m.Note)
+		fmt.Fprintf(w, "  maintenance %s: %s\n", period(m, t.now), m.Note)
 	}
 	for i := range x.Overrides {
 		v := &x.Overrides[i]
-		fmt.Fprintf(w, "  %s%s by %s until %s: %s\n", v.Kind, about(v), v.Actor, local(v.Until), v.Reason)
+		fmt.Fprintf(w, "  %s%s by %s until %s: %s\n", v.Kind, about(v), v.Actor, local(v.Until, t.now), v.Reason)
 	}
 	for _, g := range x.Gates {
-		fmt.Fprintf(w, "  nothing is sent to %s %s before %s: %s\n", g.Scope, g.Name, local(g.Until), g.Kind)
+		fmt.Fprintf(w, "  nothing is sent to %s %s before %s: %s\n", g.Scope, g.Name, local(g.Until, t.now), g.Kind)
 	}
 	t.circuits(x)
 	if whole {
@@ -161,20 +162,20 @@ func about(v *ops.Override) string {
 	return ""
 }
 
-func period(m ops.Maintenance) string {
+func period(m ops.Maintenance, now time.Time) string {
 	s := ""
 	if m.From != nil {
-		s += "from " + local(*m.From) + " "
+		s += "from " + local(*m.From, now) + " "
 	}
 	if m.Until != nil {
-		return s + "until " + local(*m.Until)
+		return s + "until " + local(*m.Until, now)
 	}
 	return s + "until nobody knows when"
 }
 
 // WriteOutcome writes what became of an order.
 func WriteOutcome(w io.Writer, out *ops.Outcome) error {
-	s := string(out.Verb)
+	s, now := string(out.Verb), time.Now()
 	if out.Exchange != "" {
 		s += " " + string(out.Exchange)
 	}
@@ -182,16 +183,16 @@ func WriteOutcome(w io.Writer, out *ops.Outcome) error {
 		s += " " + what
 	}
 	if out.Until != nil {
-		s += " until " + local(*out.Until)
+		s += " until " + local(*out.Until, now)
 	}
-	lines := []string{s + ": done"}
-	if !out.Changed {
-		lines[0] = s + ": it was so already"
-	}
+	lines := []string{s + ": " + became(out)}
 	add := func(label, text string) {
 		if text != "" {
 			lines = append(lines, label+text)
 		}
+	}
+	if b := out.Replaced; b != nil {
+		add("replaces: ", fmt.Sprintf("%s's until %s: %s", b.Actor, local(b.Until, now), b.Reason))
 	}
 	add("", out.Clients)
 	add("result: ", out.Result)
@@ -206,10 +207,34 @@ func WriteOutcome(w io.Writer, out *ops.Outcome) error {
 	return err
 }
 
+// became is what became of an order, in a few words.
+func became(out *ops.Outcome) string {
+	if out.Changed {
+		return "done"
+	}
+	switch out.Verb {
+	case market.VerbRelease:
+		return "nothing of it was in force"
+	case market.VerbProbe:
+		return "nothing was open; asked all the same"
+	case market.VerbPurge:
+		return "there was no copy"
+	case market.VerbReload:
+		return "read, and nothing changed"
+	case market.VerbIsolate, market.VerbWithhold:
+	}
+	return "it was so already"
+}
+
 // EventLine is one event for people.
 func EventLine(ev *market.Event) string {
 	return ev.At.Local().Format("2 Jan 15:04:05") + "  " + ev.Text()
 }
 
-// local is an instant in the reader's own zone.
-func local(t time.Time) string { return t.Local().Format("2 Jan 15:04 MST") }
+// local is an instant in the reader's own zone, with its seconds if it is within two minutes of now.
+func local(t, now time.Time) string {
+	if t.Sub(now).Abs() < 2*time.Minute {
+		return t.Local().Format("2 Jan 15:04:05 MST")
+	}
+	return t.Local().Format("2 Jan 15:04 MST")
+}
