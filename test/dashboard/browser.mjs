@@ -46,5 +46,13 @@ export async function accessible(page, what, part) {
   assert.deepEqual(found, [], `axe on ${what}`);
 }
 
+/** inBothSchemes is accessible in light and then in dark, on the same page: nothing is loaded twice. */
+export async function inBothSchemes(page, what, part) {
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await accessible(page, `${what} in ${colorScheme}`, part);
+  }
+}
+
 /** overflow is how many pixels the page is wider than its window. */
 export const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

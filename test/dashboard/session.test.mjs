@@ -31,7 +31,7 @@ it('a key is swapped for a cookie, which acts under its name, survives a restart
     assert.ok(!cookie.value.includes(key.split('_').at(-1)), 'the cookie is not the key');
 
     await gateway.kill();
-    await line(page, 'frozen');
+    await page.waitForFunction(() => document.documentElement.dataset.line !== 'live', null, { timeout: SLOW });
     await gateway.serve();
     await line(page, 'live');
     await page.click('[data-verb="isolate"][data-exchange="okx"]', { timeout: SLOW });
