@@ -275,7 +275,10 @@ func TestOperations_abrokenPlaceIsAskedEveryFiveSeconds(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		whole(t, o, fleet.DegradedFile, fleet.DegradedOperations)
-		if n := shared.looks + shared.writes; n > 40 {
+		shared.mu.Lock() // Run asks on
+		n := shared.looks + shared.writes
+		shared.mu.Unlock()
+		if n > 40 {
 			t.Errorf("a broken part was asked %d times in a minute", n)
 		}
 		cancel()
