@@ -78,6 +78,7 @@ func (s *stage) getWith(ctx context.Context, target string, header ...string) an
 
 func ask(ctx context.Context, h http.Handler, method, target string, header ...string) answer {
 	r := httptest.NewRequestWithContext(ctx, method, target, nil)
+	r.Host = "localhost"
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

@@ -337,7 +337,7 @@ func (w *crowd) giveUp() {
 
 // connected is how many WebSocket clients the gateway says that it has.
 func (s *stage) connected() int {
-	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://gateway.test/metrics", nil)
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://localhost/metrics", nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
