@@ -103,6 +103,20 @@ describe('by keyboard alone', () => {
     await state(page, 'okx', 'isolated');
     await page.waitForSelector('#events-list:has-text("local:kim isolated okx")', { timeout: SLOW });
     assert.match(await text(page, '#x-okx .force'), /isolated by local:kim until \d\d:\d\d.*prices are wrong.*computed beside it: every circuit closed/);
+
+    // A shorter one in its place has to be meant, and says what it replaced.
+    await press(page, 'i');
+    await page.waitForSelector('#order .inforce:has-text("isolated by local:kim")', { timeout: SLOW });
+    await page.focus('#order input[name="for"][value="15"]');
+    await press(page, 'Space');
+    await page.focus('#order-reason');
+    await page.keyboard.type('shorter');
+    await press(page, 'Enter');
+    await page.waitForSelector('#order-problem:has-text("earlier than local:kim")', { timeout: SLOW });
+    assert.match(await text(page, '#order-problem'), /^It would end 4[0-4] min earlier/);
+    await press(page, 'Space', 'Enter'); // the focus is on the tick
+    await page.waitForSelector('#order[open]', { state: 'detached', timeout: SLOW });
+    assert.match(await text(page, '#toast'), /It replaces local:kim's until \d\d:\d\d UTC: prices are wrong/);
     const { okx: before } = await gateway.counts();
     await wait(1500); // several rounds of the bot
     assert.equal((await gateway.counts()).okx, before, 'no request');

@@ -212,7 +212,7 @@ describe('by keyboard', () => {
 
   shown('what is in force is said while the dialog is open, and a shorter order has to be meant', () => ({
     overview: okx(), me: { actor: 'night', may_act: true, needs_name: false, why: '' },
-    answer: (_, body) => ({ status: 200, body: { verb: 'isolate', exchange: 'okx', actor: 'night', reason: body.reason, event: 'b1-1', changed: true, until: new Date(Date.now() + 900_000).toISOString(), recorded: ['redis'], clients: 'Clients get stale books.', replaced: { actor: 'bob', reason: 'upgrade', until: new Date(Date.now() + 5 * 3600_000).toISOString() } } }),
+    answer: (_, body) => ({ status: 200, body: { verb: 'isolate', exchange: 'okx', actor: 'night', reason: body.reason, event: 'b1-1', changed: true, until: new Date(Date.now() + 900_000).toISOString(), recorded: ['redis'], clients: "Clients get stale books. It replaces cid's until 14:00 UTC: upgrade." } }),
   }), async ({ page }, gateway) => {
     const force = (actor, hours, more) => ({ kind: 'isolate', actor, reason: 'upgrade', since: new Date().toISOString(), until: new Date(Date.now() + hours * 3600_000).toISOString(), ...more });
     const inForce = (...overrides) => { gateway.view.overview = okx({ overrides }); };
@@ -227,7 +227,7 @@ describe('by keyboard', () => {
     inForce(force('ann', 1, { class: 'account' }), force('bob', 4)); // meanwhile, somebody else
     await page.waitForSelector('#order .inforce:has-text("isolated by bob")', { timeout: SLOW });
     assert.match(await text(page, '.inforce'), /^In force: isolated by bob until .*\d\d:\d\d \S+ \(upgrade\); your order replaces it\.isolated \(account\) by ann .*your order leaves it as it is\.$/);
-    assert.match(await text(page, '.consent'), /It ends 3 h 4[45] min earlier than bob's/);
+    assert.match(await text(page, '.consent'), /It ends 3 h 4[0-5] min earlier than bob's/);
     assert.equal(await page.inputValue('#order-reason'), 'wrong prices', 'what was typed stays');
     await inBothSchemes(page, 'an order that shortens another', '#order');
     await page.click('#order button[type="submit"]');
@@ -243,7 +243,7 @@ describe('by keyboard', () => {
     await page.click('#order button[type="submit"]');
     await page.waitForSelector('#order[open]', { state: 'detached' });
     assert.deepEqual(gateway.posts.map((p) => [p.path, p.body.for]), [['/admin/v1/isolate', '15m']]);
-    assert.match(await text(page, '#toast'), /It took the place of what was isolated by bob until .* \(upgrade\)\./);
+    assert.match(await text(page, '#toast'), /It replaces cid's until 14:00 UTC: upgrade\./);
   });
 
   shown('until HH:MM, one class', () => ({ overview: okx() }), async ({ page }, gateway) => {

@@ -51,7 +51,7 @@ export function inForce(order, overrides, now) {
 }
 
 /** byWhom is an override with its author, end and reason. It changes only when the override does. @param {any} o @param {number} now */
-export function byWhom(o, now) {
+function byWhom(o, now) {
   const what = o.kind === 'withhold' ? `withheld${o.symbol ? ` (${o.symbol})` : ''}` : `isolated${o.class ? ` (${className(o.class)})` : ''}`;
   return `${what} by ${o.actor} until ${moment(o.until, now)} (${o.reason})`;
 }

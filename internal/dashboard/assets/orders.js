@@ -2,7 +2,7 @@
 
 import { h, patch, $ } from './dom.js';
 import { className, stateWord } from './words.js';
-import { byWhom, inForce, shortened } from './inforce.js';
+import { inForce, shortened } from './inforce.js';
 import { minute, time, next } from './time.js';
 import { post } from './post.js';
 
@@ -129,7 +129,7 @@ export function newOrders(store, me, toast) {
     busy = false;
     if (refused) return fail(refused.detail, refused.parameter);
     dialog.close();
-    toast(said(outcome, store.now));
+    toast(said(outcome));
   };
 
   dialog.addEventListener('submit', (e) => {
@@ -184,14 +184,13 @@ const consent = (less, end) => h('label', { class: 'radio consent', key: `earlie
   h('input', { type: 'checkbox', name: 'earlier', value: 'yes', 'aria-describedby': 'order-problem' }),
   h('span', null, `It ends ${less.by} earlier than ${less.override.actor}'s, and I mean that.`));
 
-/** said is the outcome in words. @param {any} o @param {number} now */
-function said(o, now) {
+/** said is the outcome in words. What it replaced is a part of what the gateway says about clients. @param {any} o */
+function said(o) {
   const parts = [];
   if (o.changed === false) parts.push('It was so already.');
   if (o.result) parts.push(`It said: ${o.result}.`);
   if (o.removed) parts.push(o.removed.length ? `Dropped from ${o.removed.join(', ')}.` : 'There was no copy.');
   parts.push(o.clients);
-  if (o.replaced) parts.push(`It took the place of what was ${byWhom({ ...o.replaced, kind: o.verb, class: o.class, symbol: o.symbol }, now)}.`);
   if (o.until) parts.push(`Ends by itself at ${minute(o.until)}.`);
   parts.push(o.recorded?.length ? `Survives a restart (${o.recorded.join(', ')}).` : 'It does not survive a restart: it could not be written down.');
   return parts.filter(Boolean).join(' ');
