@@ -191,10 +191,7 @@ func WriteOutcome(w io.Writer, out *ops.Outcome) error {
 			lines = append(lines, label+text)
 		}
 	}
-	if b := out.Replaced; b != nil {
-		add("replaces: ", fmt.Sprintf("%s's until %s: %s", b.Actor, local(b.Until, now), b.Reason))
-	}
-	add("", out.Clients)
+	add("", out.Clients) // what was replaced is said there
 	add("result: ", out.Result)
 	add("copies dropped from: ", strings.Join(out.Removed, ", "))
 	add("takes a restart: ", strings.Join(out.Unchanged, ", "))

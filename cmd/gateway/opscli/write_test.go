@@ -35,19 +35,16 @@ func TestWriteOutcome_saysWhatBecameOfIt(t *testing.T) {
 	}
 }
 
-// TestWriteOutcome_saysWhatItReplaces, and the second of an end that is near.
-func TestWriteOutcome_saysWhatItReplaces(t *testing.T) {
+// TestWriteOutcome_saysTheSecond of an end that is near, and all that the gateway says about clients.
+func TestWriteOutcome_saysTheSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := time.Now().Add(90*time.Second), time.Now().Add(4*time.Hour)
-		lines := outcome(t, &ops.Outcome{
-			Verb: market.VerbIsolate, Exchange: "okx", Changed: true, Until: &near,
-			Replaced: &ops.Replaced{Actor: "bob", Reason: "upgrade", Until: far},
-		})
-		if want := "isolate okx until " + near.Local().Format("2 Jan 15:04:05 MST") + ": done"; lines[0] != want {
-			t.Errorf("got  %s\nwant %s", lines[0], want)
-		}
-		if want := "replaces: bob's until " + far.Local().Format("2 Jan 15:04 MST") + ": upgrade"; lines[1] != want {
-			t.Errorf("got  %s\nwant %s", lines[1], want)
+		const clients = "Balances of okx answer 503 isolated; books go on. It replaces bob's until 04:00 UTC: upgrade."
+		for end, want := range map[time.Time]string{near: "2 Jan 15:04:05 MST", far: "2 Jan 15:04 MST"} {
+			lines := outcome(t, &ops.Outcome{Verb: market.VerbIsolate, Exchange: "okx", Changed: true, Until: &end, Clients: clients})
+			if want := "isolate okx until " + end.Local().Format(want) + ": done"; lines[0] != want || lines[1] != clients {
+				t.Errorf("got  %q\nwant %q and %q", lines[:2], want, clients)
+			}
 		}
 	})
 }
