@@ -58,7 +58,7 @@ func NewDesk(c DeskConfig) *Desk {
 // Bounds of the parts of an order. Nothing of it waits for longer, and the order that comes next waits for the first three
 // at most; asking an exchange and reading the configuration hold nobody up.
 const (
-	saveTimeout   = 2 * time.Second // of writing down all that an order put in force or ended; each is a few milliseconds
+	saveTimeout   = 2 * time.Second // of writing down all that an order put in force or ended, together: some milliseconds
 	purgeTimeout  = time.Second
 	askTimeout    = 5 * time.Second
 	reloadTimeout = 30 * time.Second

@@ -17,7 +17,7 @@ type Overview struct {
 	HistorySince time.Time  `json:"history_since"` // events from here on are known, 24 hours back at most
 	LastEvent    string     `json:"last_event"`    // id of the newest event that this shows, "" before the first
 	Level        Level      `json:"level"`         // of the worst exchange
-	Headline     string     `json:"headline"`      // the worst state in words
+	Headline     string     `json:"headline"`      // the worst state in words, and who else is not well
 	Degraded     []string   `json:"degraded"`      // parts of the gateway itself that do not work as configured
 	Exchanges    []Exchange `json:"exchanges"`     // in their configured order, always the same
 	Books        []Book     `json:"books"`         // answered in the last 10 min or streamed, at most 200, the oldest ages first
