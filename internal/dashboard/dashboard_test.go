@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"exchange-gateway/internal/dashboard"
@@ -17,9 +18,10 @@ import (
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" // what Chromium and Firefox send
 
-func handler() http.Handler {
+// handler is the same for all tests: it compresses its files when it is made.
+var handler = sync.OnceValue(func() http.Handler {
 	return dashboard.New(dashboard.Config{Overview: overview, PublicURL: `http://"127.0.0.1":8080`})
-}
+})
 
 func get(t *testing.T, path string, header ...string) *http.Response {
 	t.Helper()
