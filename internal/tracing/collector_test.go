@@ -25,10 +25,10 @@ type fakeCollector struct {
 	status int           // of its answers
 	hang   chan struct{} // if not nil, it takes and answers nothing before this is closed
 
-	mu       sync.Mutex
-	headers  []http.Header
-	about    []*common.KeyValue
-	spans    []*otlp.Span
+	mu      sync.Mutex
+	headers []http.Header
+	about   []*common.KeyValue
+	spans   []*otlp.Span
 }
 
 func newCollector(t *testing.T, status int, hang chan struct{}) *fakeCollector {
