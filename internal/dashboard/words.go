@@ -10,17 +10,8 @@ import (
 	"exchange-gateway/internal/ops"
 )
 
-// stateWord is what a person reads for a state. The page's script has the same words.
-func stateWord(s ops.State) string {
-	switch s {
-	case ops.StateClosed:
-		return "closed"
-	case ops.StateHalfOpen:
-		return "half-open"
-	default:
-		return string(s)
-	}
-}
+// stateWord is what a person reads for a state: its own name, in one word. The page's script has the same words.
+func stateWord(s ops.State) string { return strings.ReplaceAll(string(s), "_", "-") }
 
 func circuitWord(s market.CircuitState) string { return stateWord(ops.State(s)) }
 

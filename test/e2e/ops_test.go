@@ -249,7 +249,7 @@ func TestOrders_oftwoPeopleAtOnce(t *testing.T) {
 	for i, name := range []string{"ann", "bob"} {
 		both.Go(func() {
 			for n := range each {
-				a, out := g.orders("withhold", fmt.Sprintf(`{"exchange":"okx","symbol":"A%d/USDT","for":"1h","reason":"%s %d"}`, n, name, n), "Authorization", "Bearer "+keys[i])
+				a, out := g.orders("withhold", fmt.Sprintf(`{"exchange":"okx","symbol":"BTC/USDT","for":"%dm","reason":"%s %d"}`, n+1, name, n), "Authorization", "Bearer "+keys[i])
 				if a.status != http.StatusOK || out.Actor != name {
 					t.Errorf("%s %d: %v, actor %q", name, n, a, out.Actor)
 					return
@@ -341,7 +341,7 @@ func TestCommandLine_operates(t *testing.T) {
 	says(t, run(t, "gateway", nil, "status", at, "okx"), 3, "DEGRADED", "open")
 	says(t, run(t, "gateway", nil, "isolate", at, "okx", "--for=45m", "--reason=upgrade", "--as=night"), 0, "isolate okx until", "local:night")
 	says(t, run(t, "gateway", nil, "isolate", at, "okx", "--as=night"), 2, "reason")
-	says(t, run(t, "gateway", nil, "probe", at, "okx", "--reason=x", "--as=night"), 1, "isolated")
+	says(t, run(t, "gateway", nil, "probe", at, "okx", "--reason=x", "--as=night"), 1, "isolation of okx is in force")
 	says(t, run(t, "gateway", nil, "events", at), 0, "local:night: isolate okx until", "okx market data: open")
 	says(t, run(t, "gateway", nil, "release", at, "okx", "--reason=done", "--as=night"), 0, "release okx")
 	says(t, run(t, "gateway", nil, "status", "--admin=http://127.0.0.1:1"), 1, "no gateway answers")
@@ -370,7 +370,7 @@ func TestWatchers_shareWhatIsEncoded(t *testing.T) {
 	}
 	eventually(t, 20*time.Second, "everybody watches", func() bool { return g.metric("gateway_ops_watchers") == strconv.Itoa(watchers) })
 	for n := range orders {
-		g.carriesOut("withhold", fmt.Sprintf(`{"exchange":"okx","symbol":"A%d/USDT","reason":"a test","actor":"night"}`, n))
+		g.carriesOut("withhold", fmt.Sprintf(`{"exchange":"okx","symbol":"BTC/USDT","for":"%dm","reason":"a test","actor":"night"}`, n+1))
 	}
 	eventually(t, 20*time.Second, "everybody got everything", func() bool {
 		for i := range counts {
