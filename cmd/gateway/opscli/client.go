@@ -28,7 +28,6 @@ const (
 type Client struct {
 	Base string        // "http://127.0.0.1:8081"
 	Key  market.Secret // an ops key; none is needed where the gateway has none
-	HTTP *http.Client  // nil is a client without a timeout of its own
 }
 
 // Overview asks for everything that an operator sees, as the gateway wrote it and as we read it.
@@ -105,11 +104,8 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if !c.Key.IsZero() {
 		req.Header.Set("Authorization", "Bearer "+c.Key.Reveal())
 	}
-	client := c.HTTP
-	if client == nil {
-		// A redirect would take the key elsewhere.
-		client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
+	// A redirect would take the key elsewhere. How long an answer may take is in the request's context.
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("no gateway answers at %s: %w", c.Base, errors.Unwrap(err))
