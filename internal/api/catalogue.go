@@ -181,9 +181,9 @@ func Catalogue() []Entry {
 			"Connect with a WebSocket client, or use server-sent events at `/v1/stream/orderbook`.",
 		},
 		{
-			CodeClientRateLimited, 429, "Too many wrong keys", ccxtRateLimit, OriginGateway, true,
-			"Too many wrong keys were tried to log in with.",
-			"Retry after `Retry-After`; a key in the header is not slowed down.",
+			CodeClientRateLimited, 429, "Client over its quota", ccxtRateLimit, OriginGateway, true,
+			"The client has used up its own quota of requests or of calls to exchanges; or too many wrong keys came from this address.",
+			"Retry after `Retry-After`. `RateLimit` says in each answer what is left.",
 		},
 		{
 			CodeHeaderTooLarge, 431, "Headers too large", ccxtBadRequest, OriginGateway, false,
@@ -355,6 +355,8 @@ func codeOf(k market.Kind) (c Code, ok bool) {
 		return CodeNotSupported, true
 	case market.KindInternal:
 		return CodeInternal, true
+	case market.KindClientLimited:
+		return CodeClientRateLimited, true
 	}
 	return CodeInternal, true
 }

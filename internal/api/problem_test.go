@@ -45,6 +45,7 @@ var kindProblems = map[market.Kind]struct {
 	market.KindIsolated:      {503, "isolated", "ExchangeNotAvailable", "gateway", true},
 	market.KindWithheld:      {503, "withheld", "ExchangeNotAvailable", "gateway", true},
 	market.KindOverloaded:    {503, "overloaded", "RateLimitExceeded", "gateway", true},
+	market.KindClientLimited: {429, "client_rate_limited", "RateLimitExceeded", "gateway", true},
 	market.KindNotSupported:  {501, "not_supported", "NotSupported", "gateway", false},
 	market.KindInternal:      {500, "internal", "ExchangeError", "gateway", false},
 }

@@ -87,6 +87,7 @@ func TestKinds_table(t *testing.T) {
 		"isolated":       {ignored, market.RetryNever, true, true, true},
 		"withheld":       {ignored, market.RetryNever, false, true, true},
 		"overloaded":     {ignored, market.RetryNever, true, true, true},
+		"client_limited": {ignored, market.RetryNever, true, true, true},
 		"canceled":       {ignored, market.RetryNever, false, false, false},
 		"not_supported":  {ignored, market.RetryNever, false, false, false},
 		"internal":       {ignored, market.RetryNever, false, false, false},
@@ -113,13 +114,13 @@ func TestOps_haveAClass(t *testing.T) {
 	for op, want := range map[market.Op]market.Class{
 		market.OpOrderBook: market.ClassMarketData, market.OpBalances: market.ClassAccount, market.OpStatistics: market.ClassReference,
 		market.OpListings: market.ClassReference, market.OpStatus: market.ClassReference, market.OpTime: market.ClassReference,
-		market.OpStream: market.ClassStream,
+		market.OpStream: market.ClassStream, market.OpNative: market.ClassReference,
 	} {
 		if op.Class() != want || !slices.Contains(market.Ops(), op) || !slices.Contains(market.Classes(), want) {
 			t.Errorf("%s is of class %s, want %s", op, op.Class(), want)
 		}
 	}
-	if len(market.Ops()) != 7 || len(market.Classes()) != 4 || len(market.CircuitStates()) != 3 {
+	if len(market.Ops()) != 8 || len(market.Classes()) != 4 || len(market.CircuitStates()) != 3 {
 		t.Error("a closed set has grown: the tables that read it need a row")
 	}
 }

@@ -33,11 +33,12 @@ const (
 	OpTime       Op = "time"
 	OpBalances   Op = "balances"
 	OpStream     Op = "stream" // connects and subscriptions of a stream
+	OpNative     Op = "native" // public questions in the exchange's own form
 )
 
 // Ops lists every operation.
 func Ops() []Op {
-	return []Op{OpOrderBook, OpStatistics, OpListings, OpStatus, OpTime, OpBalances, OpStream}
+	return []Op{OpOrderBook, OpStatistics, OpListings, OpStatus, OpTime, OpBalances, OpStream, OpNative}
 }
 
 // Class tells which class of circuit an operation counts for.
@@ -47,7 +48,7 @@ func (o Op) Class() Class {
 		return ClassMarketData
 	case OpBalances:
 		return ClassAccount
-	case OpStatistics, OpListings, OpStatus, OpTime:
+	case OpStatistics, OpListings, OpStatus, OpTime, OpNative:
 		return ClassReference
 	case OpStream:
 		return ClassStream

@@ -28,6 +28,7 @@ const (
 	KindCanceled                  // the caller went away
 	KindNotSupported              // the exchange has no such thing
 	KindInternal                  // our own fault
+	KindClientLimited             // not asked: the client has used up its own quota of calls to exchanges
 	kindCount
 )
 
@@ -88,6 +89,7 @@ var kinds = [kindCount]kindFacts{
 	KindCanceled:      {text: "canceled", effect: EffectIgnored},
 	KindNotSupported:  {text: "not_supported", effect: EffectIgnored},
 	KindInternal:      {text: "internal", effect: EffectIgnored},
+	KindClientLimited: {text: "client_limited", effect: EffectIgnored, stale: true, local: true, passes: true},
 }
 
 // Kinds lists every kind of error.

@@ -97,7 +97,7 @@ func refusing(k market.Kind) bool {
 		return true
 	case market.KindCircuitOpen, market.KindIsolated, market.KindOverloaded:
 		return true
-	case market.KindWithheld, market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
+	case market.KindWithheld, market.KindClientLimited, market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
 		market.KindUnavailable, market.KindNotSupported:
 		return false
 	}

@@ -79,7 +79,7 @@ func (v *Venue) Plan(op market.Op, l market.Listing, depth int) market.Call {
 		return v.call(op, limitSAPI, weightStatus, v.live.scope)
 	case market.OpBalances:
 		return v.call(op, limitWeight, weightBalances, v.live.scope)
-	case market.OpTime, market.OpStream: // streams are planned by StreamPlan
+	case market.OpTime, market.OpStream, market.OpNative: // streams are planned by StreamPlan, native questions by NativePlan
 	}
 	return v.call(market.OpTime, limitWeight, weightTime, v.live.scope)
 }

@@ -87,7 +87,7 @@ func limitOf(op market.Op) market.LimitID {
 		return limitTime
 	case market.OpStatus:
 		return limitStatus
-	case market.OpBalances, market.OpStream: // planned by its account, and by StreamPlan
+	case market.OpBalances, market.OpStream, market.OpNative: // planned by its account, by StreamPlan, and not offered
 		return ""
 	}
 	return ""

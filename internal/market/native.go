@@ -1,0 +1,36 @@
+package market
+
+import (
+	"context"
+	"time"
+)
+
+// NativeQuery is one public question in an exchange's own words, for callers that speak its dialect.
+type NativeQuery struct {
+	Endpoint string // by the adapter's own name, "klines"; see Native.Endpoints
+	Query    string // the encoded query that the exchange gets, its parameters sorted; "" for none
+}
+
+// NativeEndpoint is an endpoint that an adapter passes questions to.
+type NativeEndpoint struct {
+	Name   string
+	Params []string // every parameter that it takes
+}
+
+// Native passes public questions to an exchange and its answers back, both in the exchange's own form: for what the words of
+// this package have no place for. It is a port beside MarketData that an adapter may have.
+type Native interface {
+	// NativeEndpoints are the endpoints that may be asked, and no others: none of them needs a credential or changes anything.
+	NativeEndpoints() []NativeEndpoint
+	// NativePlan states what a question touches. One about an endpoint that is not offered is KindNotSupported, and one that
+	// could not be charged for (a limit that is no number) is KindInvalid.
+	NativePlan(q NativeQuery) (Call, error)
+	// Native asks. Every error is an *Error; a refusal of the question itself is KindInvalid with the exchange's code.
+	Native(ctx context.Context, q NativeQuery) (*NativeAnswer, error)
+}
+
+// NativeAnswer is an exchange's answer as it came. It is immutable.
+type NativeAnswer struct {
+	Body        []byte    // JSON, checked to be whole; not to be changed
+	ConfirmedAt time.Time // when the question was sent, less the answer's Age
+}
