@@ -32,6 +32,7 @@ type Options struct {
 	Control     string        // where the simulated exchanges are told to misbehave
 	Every       time.Duration // from one outage to the next
 	Outage      time.Duration // how long one lasts
+	ReadyFile   string        // written once everything listens, see readiness; "" writes none
 }
 
 // Validate says what makes no sense.
@@ -82,7 +83,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	return play(ctx, a, sim, say, scene{options: o, key: key, control: control})
+	return play(ctx, a, sim, say, scene{options: o, key: key, control: control, venues: hosts(conf)})
 }
 
 // scene is what the actors need to know.
@@ -90,6 +91,15 @@ type scene struct {
 	options Options
 	key     market.Secret
 	control string
+	venues  map[market.ExchangeID]string // where each simulated exchange listens
+}
+
+func hosts(conf config.Config) map[market.ExchangeID]string {
+	all := make(map[market.ExchangeID]string, len(conf.Exchanges))
+	for id, e := range conf.Exchanges {
+		all[id] = e.Hosts[0]
+	}
+	return all
 }
 
 // play runs the gateway, the bot and the outages until ctx ends or the gateway cannot run.
@@ -103,6 +113,9 @@ func play(ctx context.Context, a *app.App, sim *exchangesim.Sim, say *voice, s s
 		select {
 		case at := <-listening:
 			base := "http://" + at.Public
+			if err := writeReady(s.options.ReadyFile, s, base, "http://"+at.Admin); err != nil {
+				return err
+			}
 			say.welcome(base, "http://"+at.Admin, s)
 			b := &bot{base: base, key: s.key, say: say, client: &http.Client{Timeout: botTimeout}}
 			return app.Together(ctx, b.run, func(ctx context.Context) error { return outages(ctx, sim, say, s.options) })
