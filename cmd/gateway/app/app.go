@@ -58,6 +58,8 @@ type App struct {
 	registry *prometheus.Registry
 	metrics  *metrics
 
+	certificate *certificate // nil without TLS
+
 	operations operations
 	webhook    *notify.Webhook
 	load       func() (config.Config, error)
@@ -84,6 +86,7 @@ func New(conf config.Config, o Options) (*App, error) {
 	a := &App{conf: conf, inForce: conf, log: o.Log, load: o.Load, level: o.Level, registry: prometheus.NewRegistry()}
 	a.metrics = newMetrics(a.registry, a.degraded)
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.certificate = newCertificate(conf.TLSCertFile, conf.TLSKeyFile, o.Log, a.registry)
 	if a.keys, a.keysErr = keys.Open(conf.KeysFile, o.Log); a.keysErr != nil {
 		// Market data on loopback needs no key, and the file is tried again: this is no reason not to start.
 		a.log.Error("keys file not read, every key is refused until it can be", slog.Any("err", a.keysErr))
@@ -162,7 +165,7 @@ func (a *App) Background(ctx context.Context) error {
 	adopt := func(ctx context.Context) error {
 		return o.keeper.Run(ctx, func([]market.Override) { o.desk.Adopt() })
 	}
-	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.feed.Run, a.warmer.run,
+	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.certificate.run, a.feed.Run, a.warmer.run,
 		adopt, o.journal.Run, o.desk.Run, o.board.Run, a.webhook.Run)
 }
 

@@ -56,7 +56,11 @@ func (a *App) reload() (changed, needRestart []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// The keys come last of what can fail: from here on everything is applied.
+	// What is followed by itself anyway comes last of what can fail, the keys after the certificate: from here on everything is
+	// applied.
+	if err := a.certificate.load(); err != nil {
+		return nil, nil, err
+	}
 	keysChanged, err := a.keys.Reload()
 	if err != nil {
 		return nil, nil, fmt.Errorf("keys_file: %w", err)

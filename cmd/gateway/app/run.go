@@ -67,15 +67,13 @@ func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error
 		return nil, nil, errors.Join(fmt.Errorf("admin listener: %w", err), public.Close())
 	}
 	public, admin = limit(public, maxConnections), limit(admin, maxConnections)
-	if a.conf.TLSCertFile == "" {
+	if a.certificate == nil {
 		return public, admin, nil
 	}
-	cert, err := tls.LoadX509KeyPair(a.conf.TLSCertFile, a.conf.TLSKeyFile)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("tls_cert_file: %w", err), public.Close(), admin.Close())
+	if err := a.certificate.load(); err != nil {
+		return nil, nil, errors.Join(err, public.Close(), admin.Close())
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	return tls.NewListener(public, config), admin, nil
+	return tls.NewListener(public, a.certificate.config()), admin, nil
 }
 
 // serve serves both listeners until ctx ends or one of the parts fails, then drains.

@@ -27,6 +27,7 @@ func (c *Config) check(given map[string]string) error {
 	p.listeners(c)
 	p.when(!instanceRule.MatchString(c.Instance), "instance", "may hold letters, digits, dots, - and _ only, at most 63 of them")
 	p.webhook(c.Webhook)
+	p.access(c)
 	p.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	p.oneOf("log.format", c.Log.Format, "auto", "json", "text")
 	p.between("fresh_for", c.FreshFor, 50*time.Millisecond, time.Minute)

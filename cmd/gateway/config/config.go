@@ -10,28 +10,37 @@ import (
 
 // Config is everything that can be set. Durations are written "300ms", "1h30m".
 type Config struct {
-	Instance       string        `yaml:"instance"`               // this gateway's name: in its history, on its dashboard
-	Listen         string        `yaml:"listen"`                 // public listener
-	AdminListen    string        `yaml:"admin_listen"`           // dashboard, operators' actions, metrics and probes
-	TLSCertFile    string        `yaml:"tls_cert_file,omitzero"` // both or neither of cert and key
-	TLSKeyFile     string        `yaml:"tls_key_file,omitzero"`  //
-	AllowOpen      bool          `yaml:"allow_open"`             // serve market data beyond loopback without keys
-	AllowPlain     bool          `yaml:"allow_plain"`            // serve keys beyond loopback without TLS
-	StateDir       string        `yaml:"state_dir"`              // gate ends and keys
-	KeysFile       string        `yaml:"keys_file"`              // client keys; empty means keys.yaml in StateDir
-	Redis          Redis         `yaml:"redis"`                  //
-	Log            Log           `yaml:"log"`                    //
-	FreshFor       time.Duration `yaml:"fresh_for"`              // up to this age a copy is live
-	StaleWait      time.Duration `yaml:"stale_wait"`             // how long a read that holds a copy waits for the exchange
-	StaleWarnAfter time.Duration `yaml:"stale_warn_after"`       // from this age on a stale book is warned of in the log
-	StaleMaxAge    time.Duration `yaml:"stale_max_age"`          // no copy older than this is served
-	DefaultMaxAge  time.Duration `yaml:"default_max_age"`        // the bound of callers that give none
-	DepthDefault   int           `yaml:"depth_default"`          // levels a side
-	DepthMax       int           `yaml:"depth_max"`              // levels a side
-	Drain          time.Duration `yaml:"drain"`                  // how long a stop waits for requests in flight
-	InFlight       int           `yaml:"in_flight"`              // requests at once; one more is refused
-	Webhook        Webhook       `yaml:"webhook,omitzero"`       //
-	Exchanges      Exchanges     `yaml:"exchanges"`              //
+	Instance       string        `yaml:"instance"`                 // this gateway's name: in its history, on its dashboard
+	Listen         string        `yaml:"listen"`                   // public listener
+	AdminListen    string        `yaml:"admin_listen"`             // dashboard, operators' actions, metrics and probes
+	TLSCertFile    string        `yaml:"tls_cert_file,omitzero"`   // both or neither of cert and key
+	TLSKeyFile     string        `yaml:"tls_key_file,omitzero"`    //
+	AllowOpen      bool          `yaml:"allow_open"`               // serve market data beyond loopback without keys
+	AllowPlain     bool          `yaml:"allow_plain"`              // serve keys beyond loopback without TLS
+	TrustedProxies []string      `yaml:"trusted_proxies,omitzero"` // addresses or networks whose X-Forwarded-For is believed
+	CORSOrigins    []string      `yaml:"cors_origins,omitzero"`    // web pages of these origins may read market data
+	ClientDefaults Quota         `yaml:"client_defaults"`          // of clients for which the keys file says nothing
+	StateDir       string        `yaml:"state_dir"`                // gate ends and keys
+	KeysFile       string        `yaml:"keys_file"`                // client keys; empty means keys.yaml in StateDir
+	Redis          Redis         `yaml:"redis"`                    //
+	Log            Log           `yaml:"log"`                      //
+	FreshFor       time.Duration `yaml:"fresh_for"`                // up to this age a copy is live
+	StaleWait      time.Duration `yaml:"stale_wait"`               // how long a read that holds a copy waits for the exchange
+	StaleWarnAfter time.Duration `yaml:"stale_warn_after"`         // from this age on a stale book is warned of in the log
+	StaleMaxAge    time.Duration `yaml:"stale_max_age"`            // no copy older than this is served
+	DefaultMaxAge  time.Duration `yaml:"default_max_age"`          // the bound of callers that give none
+	DepthDefault   int           `yaml:"depth_default"`            // levels a side
+	DepthMax       int           `yaml:"depth_max"`                // levels a side
+	Drain          time.Duration `yaml:"drain"`                    // how long a stop waits for requests in flight
+	InFlight       int           `yaml:"in_flight"`                // requests at once; one more is refused
+	Webhook        Webhook       `yaml:"webhook,omitzero"`         //
+	Exchanges      Exchanges     `yaml:"exchanges"`                //
+}
+
+// Quota is what one client may use; its keys share it.
+type Quota struct {
+	RequestsPerSecond int `yaml:"requests_per_second"` // requests to the gateway; as many at once
+	UpstreamPerMinute int `yaml:"upstream_per_minute"` // units of the exchanges' rate limits, all exchanges together
 }
 
 // Webhook is where changes of state are told to people, in the form that Slack and its likes take. Without a URL nobody
@@ -131,6 +140,7 @@ func Default() Config {
 		Redis:          Redis{KeyPrefix: "gw"},
 		FreshFor:       time.Second,
 		StaleWait:      300 * time.Millisecond,
+		ClientDefaults: Quota{RequestsPerSecond: 100, UpstreamPerMinute: 2000},
 		StaleWarnAfter: 10 * time.Minute,
 		StaleMaxAge:    time.Hour,
 		DefaultMaxAge:  time.Hour,

@@ -28,11 +28,15 @@ func (c *Config) CheckExposure() error {
 	p.when(!Loopback(c.AdminListen) && !c.AllowOpen, "admin_listen",
 		"%s can be reached from other machines and asks for no key: bind it to 127.0.0.1, or say allow_open: true",
 		c.AdminListen)
+	info, err := os.Stat(c.KeysFile)
+	none := errors.Is(err, fs.ErrNotExist) // one that cannot be read is there: nothing is open, every key is refused
+	p.when(err == nil && info.Mode().Perm()&0o022 != 0, "keys_file",
+		"%s can be written by others on this machine, who could add a key of their own: chmod 600 it", c.KeysFile)
 	if Loopback(c.Listen) {
+		p.when(none && len(c.TrustedProxies) > 0 && !c.AllowOpen, "trusted_proxies",
+			"lets others in through a proxy, and no client key exists: make one with 'gateway key new', or say allow_open: true")
 		return errors.Join(p.errs...)
 	}
-	_, err := os.Stat(c.KeysFile)
-	none := errors.Is(err, fs.ErrNotExist) // one that cannot be read is there: nothing is open, every key is refused
 	p.when(none && !c.AllowOpen, "listen",
 		"%s can be reached from other machines and no client key exists: make one with 'gateway key new', or say allow_open: true",
 		c.Listen)
