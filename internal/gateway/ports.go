@@ -15,6 +15,9 @@ type Venue struct {
 	// Plan states what a call touches, so that a refusal is known without making it.
 	Plan   func(op market.Op, l market.Listing, depth int) market.Call
 	Health Health
+	// Native passes on questions in the exchange's own form and ends every call by itself, like Data; nil if the exchange is
+	// not asked in that way.
+	Native market.Native
 }
 
 // Health tells what stands between the gateway and an exchange. Neither method does I/O, waits, or changes what it reads.
