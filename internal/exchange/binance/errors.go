@@ -16,6 +16,7 @@ type gates struct {
 	account    market.Scope    // of a signed request, zero otherwise
 	restricted market.Scope    // what a refusal of our place on earth is about
 	hold       *market.Refusal // of an answer that cannot be decoded or true, nil if none
+	passed     bool            // the question is a caller's own words, so a refusal of it is no fault of ours
 }
 
 // envelope is an error body: {"code":-1121,"msg":"Invalid symbol."}. The message is only searched for the end of a ban:
@@ -71,6 +72,7 @@ func (v *Venue) meaning(res *exchange.Response, said envelope, g gates) *market.
 		e = v.byCode(res, said, g)
 	}
 	e.Code = strconv.FormatInt(said.code, 10)
+	e.OurFault = e.OurFault && !g.passed
 	return e
 }
 
