@@ -35,14 +35,14 @@ type certificate struct {
 
 // newCertificate is nil without files, and all of its methods then do nothing.
 func newCertificate(certFile, keyFile string, log *slog.Logger, reg prometheus.Registerer) *certificate {
+	expires := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "gateway_tls_certificate_expiry_timestamp_seconds", Help: "When the certificate that the public listener shows ends, 0 without TLS.",
+	})
+	reg.MustRegister(expires)
 	if certFile == "" {
 		return nil
 	}
-	c := &certificate{certFile: certFile, keyFile: keyFile, log: log, expires: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "gateway_tls_certificate_expiry_timestamp_seconds", Help: "When the certificate that the public listener shows ends. Absent without TLS.",
-	})}
-	reg.MustRegister(c.expires)
-	return c
+	return &certificate{certFile: certFile, keyFile: keyFile, log: log, expires: expires}
 }
 
 // load reads the files. What was shown before is still shown if that fails.
