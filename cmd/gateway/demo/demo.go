@@ -32,6 +32,7 @@ type Options struct {
 	Control     string        // where the simulated exchanges are told to misbehave
 	Every       time.Duration // from one outage to the next
 	Outage      time.Duration // how long one lasts
+	Set         []string      // settings beside the demo's own, "path=value"
 	ReadyFile   string        // written once everything listens, see readiness; "" writes none
 }
 

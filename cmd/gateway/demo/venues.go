@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"exchange-gateway/cmd/gateway/app"
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/exchangesim"
 	"exchange-gateway/internal/market"
@@ -38,7 +39,10 @@ func serveVenues(ctx context.Context, sim *exchangesim.Sim, o Options, state str
 		}
 	}()
 
-	conf = config.Default()
+	conf, err = config.Load(config.Sources{Set: o.Set, Known: app.ExchangeIDs(), State: state})
+	if err != nil {
+		return conf, "", stop, err
+	}
 	conf.Listen, conf.AdminListen, conf.StateDir = o.Listen, o.AdminListen, state
 	conf.KeysFile = state + "/keys.yaml"
 	for _, v := range sim.Venues() {
@@ -48,9 +52,10 @@ func serveVenues(ctx context.Context, sim *exchangesim.Sim, o Options, state str
 		}
 		servers = append(servers, s)
 		id := market.ExchangeID(v.ID())
-		conf.Exchanges[id] = config.Exchange{
-			Hosts: []string{s.URL()}, AccountHosts: []string{s.URL()}, StreamHosts: []string{"ws://" + s.Addr()}, Accounts: credentials(id),
-		}
+		e := conf.Exchanges[id]
+		e.Hosts, e.AccountHosts, e.StreamHosts = []string{s.URL()}, []string{s.URL()}, []string{"ws://" + s.Addr()}
+		e.Accounts = credentials(id)
+		conf.Exchanges[id] = e
 	}
 	s, err := sim.StartHandler(ctx, sim.Control(), o.Control)
 	if err != nil {
