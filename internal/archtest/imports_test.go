@@ -31,6 +31,7 @@ const (
 	prometheus = "github.com/prometheus/client_golang"
 	yaml       = "github.com/goccy/go-yaml"
 	syncx      = "golang.org/x/sync"
+	rate       = "golang.org/x/time"
 	kong       = "github.com/alecthomas/kong"
 	websocket  = "github.com/coder/websocket"
 	gobwas     = "github.com/gobwas/ws"
@@ -63,6 +64,7 @@ var rules = map[string]rule{
 	"internal/api/stream":            {ours: []string{"internal/market", "internal/feed", "internal/feed/hub"}, outside: []string{gobwas, prometheus}},
 	"internal/api/session":           {ours: []string{"internal/api/keys"}},
 	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},
+	"internal/api/quota":             {ours: []string{"internal/market", "internal/api/keys"}, outside: []string{rate, prometheus}},
 	"internal/archtest":              {},
 	"docs/runbooks":                  {},
 }

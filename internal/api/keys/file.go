@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,22 +22,31 @@ const maxFile = 1 << 20
 
 var errNoPlace = errors.New("there is no place for client keys: set state_dir or keys_file")
 
+// File is what a keys file holds.
+type File struct {
+	Keys    []Key    // in their order
+	Clients []Client // those with settings, by name
+}
+
 // fileForm is the file as YAML.
 type fileForm struct {
-	Keys []keyForm `yaml:"keys"`
+	Keys    []keyForm              `yaml:"keys"`
+	Clients map[string]*clientForm `yaml:"clients,omitempty"`
 }
 
 type keyForm struct {
 	ID      string   `yaml:"id"`
 	Hash    string   `yaml:"hash"`
+	Client  string   `yaml:"client,omitempty"`
 	Scopes  []string `yaml:"scopes"`
 	Note    string   `yaml:"note,omitempty"`
 	Created string   `yaml:"created,omitempty"`
+	Expires string   `yaml:"expires,omitempty"`
 }
 
-// Parse reads a keys file. Unknown fields are errors with line and column; every other problem names the key by its
-// place and id. An empty file holds no keys.
-func Parse(text []byte) ([]Key, error) {
+// Parse reads a keys file as it is at a time. Unknown fields are errors with line and column; every other problem names the
+// key by its place and id, or the client. An empty file holds no keys.
+func Parse(text []byte, now time.Time) (*File, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("over %d bytes", maxFile)
 	}
@@ -43,29 +54,70 @@ func Parse(text []byte) ([]Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Key, 0, len(form.Keys))
+	f := &File{Keys: make([]Key, 0, len(form.Keys))}
 	seen := make(map[string]bool, len(form.Keys))
 	var problems []error
-	for i, f := range form.Keys {
-		k, err := f.key()
+	for i := range form.Keys {
+		k, err := form.Keys[i].key()
 		if err == nil && seen[k.ID] {
 			err = errors.New("id is used twice")
 		}
 		if err != nil {
-			id := f.ID
-			if !validID(id) || len(id) > 2*idLength {
-				id = "" // it may be a key or its secret: do not show it
-			}
-			problems = append(problems, fmt.Errorf("keys[%d] (id %q): %w", i, id, err))
+			problems = append(problems, fmt.Errorf("keys[%d] (id %q): %w", i, shownID(form.Keys[i].ID), err))
 			continue
 		}
 		seen[k.ID] = true
-		all = append(all, k)
+		f.Keys = append(f.Keys, k)
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
+	if len(form.Clients) > maxClients {
+		problems = append(problems, fmt.Errorf("clients has more than %d names", maxClients))
+	} else {
+		problems = append(problems, f.takeClients(form.Clients)...)
 	}
-	return all, nil
+	if problems = append(problems, tooMany(f.Keys, now)...); len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return f, nil
+}
+
+// shownID is an id for an error: "" if it may be a key or its secret.
+func shownID(id string) string {
+	if !validID(id) || len(id) > 2*idLength {
+		return ""
+	}
+	return id
+}
+
+func (f *File) takeClients(forms map[string]*clientForm) (problems []error) {
+	for _, name := range slices.Sorted(maps.Keys(forms)) {
+		c, err := forms[name].client(name)
+		if err != nil {
+			if ValidClient(name) != nil {
+				name = "" // it may be a key: do not show it
+			}
+			problems = append(problems, fmt.Errorf("clients %q: %w", name, err))
+			continue
+		}
+		f.Clients = append(f.Clients, c)
+	}
+	return problems
+}
+
+// tooMany are the clients that have more valid keys than they may.
+func tooMany(all []Key, now time.Time) (problems []error) {
+	valid := make(map[string][]string)
+	for i := range all {
+		if !all[i].Expired(now) {
+			valid[all[i].Client] = append(valid[all[i].Client], shownID(all[i].ID))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(valid)) {
+		if ids := valid[name]; len(ids) > maxValid {
+			problems = append(problems, fmt.Errorf("client %s has %d valid keys (%s), and at most %d are possible: revoke one, with "+
+				"gateway key revoke ID", name, len(ids), strings.Join(ids, ", "), maxValid))
+		}
+	}
+	return problems
 }
 
 // decode reads YAML strictly. A running gateway reads this file, and goccy/go-yaml v1.19.2 panics on some broken ones (a
@@ -123,34 +175,57 @@ func (f *keyForm) key() (Key, error) {
 	if err := validNote(f.Note); err != nil {
 		return Key{}, err
 	}
-	k := Key{ID: f.ID, Scopes: scopes, Note: f.Note, hash: hash}
-	if f.Created != "" {
-		if k.Created, err = time.Parse(time.RFC3339, f.Created); err != nil {
-			return Key{}, errors.New("created is not an RFC 3339 time")
-		}
+	k := Key{ID: f.ID, Scopes: scopes, Note: f.Note, Client: f.Client, hash: hash}
+	if f.Client == "" {
+		k.Client = f.ID
+	} else if err := ValidClient(f.Client); err != nil {
+		return Key{}, err
+	}
+	if k.Created, err = moment("created", f.Created); err != nil {
+		return Key{}, err
+	}
+	if k.Expires, err = moment("expires", f.Expires); err != nil {
+		return Key{}, err
 	}
 	return k, nil
 }
 
+func moment(field, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s is not an RFC 3339 time, such as 2027-01-31T00:00:00Z", field)
+	}
+	return t, nil
+}
+
 func form(k *Key) keyForm {
 	f := keyForm{ID: k.ID, Hash: k.Hash(), Scopes: k.Scopes.Strings(), Note: k.Note}
+	if k.Client != k.ID {
+		f.Client = k.Client
+	}
 	if !k.Created.IsZero() {
 		f.Created = k.Created.Format(time.RFC3339)
+	}
+	if !k.Expires.IsZero() {
+		f.Expires = k.Expires.Format(time.RFC3339)
 	}
 	return f
 }
 
-// Load reads a keys file. A file that does not exist holds no keys.
-func Load(path string) ([]Key, error) {
+// Load reads a keys file as it is at a time. A file that does not exist holds no keys.
+func Load(path string, now time.Time) (*File, error) {
 	text, err := read(path)
 	if err != nil {
 		return nil, err
 	}
-	all, err := Parse(text)
+	f, err := Parse(text, now)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return all, nil
+	return f, nil
 }
 
 func read(path string) ([]byte, error) {
@@ -193,7 +268,8 @@ func Append(path string, k Key) error {
 
 // appended is the text of the file with one key more.
 func appended(old []byte, k Key) ([]byte, error) {
-	before, err := Parse(old)
+	now := time.Now()
+	before, err := Parse(old, now)
 	if err != nil {
 		return nil, err
 	}
@@ -201,26 +277,38 @@ func appended(old []byte, k Key) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(before) > 0 {
+	if len(before.Keys) > 0 {
 		// Below the last item, written as we write it. It holds unless the file is laid out in a way of its own.
 		_, list, _ := bytes.Cut(item, []byte("\n"))
 		text := append(append(bytes.TrimRight(bytes.Clone(old), " \n"), '\n'), list...)
-		if after, err := Parse(text); err == nil && len(after) == len(before)+1 {
+		if after, err := Parse(text, now); err == nil && len(after.Keys) == len(before.Keys)+1 {
 			return text, nil
 		}
 	}
-	whole := fileForm{Keys: make([]keyForm, 0, len(before)+1)}
-	for i := range before {
-		whole.Keys = append(whole.Keys, form(&before[i]))
-	}
-	text, err := yaml.MarshalWithOptions(fileForm{Keys: append(whole.Keys, form(&k))}, yaml.IndentSequence(true))
+	after := File{Keys: append(slices.Clone(before.Keys), k), Clients: before.Clients}
+	text, err := after.encode()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := Parse(text); err != nil {
+	if _, err := Parse(text, now); err != nil {
 		return nil, err // an id that is taken, or one key too many
 	}
 	return text, nil
+}
+
+// encode is the whole file in our own layout.
+func (f *File) encode() ([]byte, error) {
+	whole := fileForm{Keys: make([]keyForm, 0, len(f.Keys))}
+	for i := range f.Keys {
+		whole.Keys = append(whole.Keys, form(&f.Keys[i]))
+	}
+	if len(f.Clients) > 0 {
+		whole.Clients = make(map[string]*clientForm, len(f.Clients))
+		for i := range f.Clients {
+			whole.Clients[f.Clients[i].Name] = formOfClient(&f.Clients[i])
+		}
+	}
+	return yaml.MarshalWithOptions(whole, yaml.IndentSequence(true))
 }
 
 // replace writes beside the file and renames, so that a reader sees the old file or the new one.

@@ -30,11 +30,18 @@ type Key struct {
 	Scopes  Scopes
 	Note    string    // whose key it is, in the operator's words
 	Created time.Time // zero if the file does not say
+	Client  string    // the name of the client that it belongs to; the key's own id where nobody named one
+	Expires time.Time // from then on it is refused; zero is never
 
 	hash [sha256.Size]byte
+	life *life // nil unless a ring holds it
 }
 
-// New makes a key with a fresh secret. The returned text is the only copy of it.
+// Expired tells whether the key's time is over.
+func (k *Key) Expired(now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }
+
+// New makes a key with a fresh secret, of a client of its own and without end: set Client and Expires before it is kept. The
+// returned text is the only copy of the secret.
 func New(scopes Scopes, note string, now time.Time) (Key, market.Secret, error) {
 	if scopes.IsZero() {
 		return Key{}, market.Secret{}, errors.New("a key needs at least one scope")
@@ -44,7 +51,10 @@ func New(scopes Scopes, note string, now time.Time) (Key, market.Secret, error) 
 	}
 	id := strings.ToLower(rand.Text()[:idLength])
 	text := prefix + id + "_" + strings.ToLower(rand.Text())
-	k := Key{ID: id, Scopes: scopes, Note: note, Created: now.UTC().Truncate(time.Second), hash: sha256.Sum256([]byte(text))}
+	k := Key{
+		ID: id, Scopes: scopes, Note: note, Client: id, Created: now.UTC().Truncate(time.Second),
+		hash: sha256.Sum256([]byte(text)),
+	}
 	return k, market.NewSecret(text), nil
 }
 

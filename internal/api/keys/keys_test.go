@@ -151,10 +151,11 @@ func TestAppend_keepsWhatStandsThere(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	all, err := keys.Load(path)
-	if err != nil || len(all) != 2 {
-		t.Fatalf("%d keys, %v\n%s", len(all), err, text)
+	file, err := keys.Load(path, t0)
+	if err != nil || len(file.Keys) != 2 {
+		t.Fatalf("%+v, %v\n%s", file, err, text)
 	}
+	all := file.Keys
 	ring := keys.NewRing(all...)
 	for _, s := range []string{textA, textB} {
 		if _, ok := ring.Check(s); !ok {
@@ -186,12 +187,12 @@ func TestAppend_toAFileLaidOutInAWayOfItsOwn(t *testing.T) {
 			t.Errorf("%q: %v", start, err)
 			continue
 		}
-		all, err := keys.Load(path)
+		file, err := keys.Load(path, t0)
 		if err != nil {
 			t.Errorf("%q: %v", start, err)
 			continue
 		}
-		ring := keys.NewRing(all...)
+		ring := keys.NewRing(file.Keys...)
 		if _, ok := ring.Check(textB); !ok {
 			t.Errorf("%q: the new key is not there", start)
 		}
@@ -214,8 +215,8 @@ func TestAppend_byManyAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if all, err := keys.Load(path); err != nil || len(all) != n {
-		t.Errorf("%d of %d keys, %v", len(all), n, err)
+	if file, err := keys.Load(path, t0); err != nil || len(file.Keys) != n {
+		t.Errorf("%+v of %d keys, %v", file, n, err)
 	}
 }
 
@@ -223,7 +224,7 @@ func TestParse_namesWhatIsWrong(t *testing.T) {
 	k, _ := newKey(t, "market:read")
 	f := func(text, want string) {
 		t.Helper()
-		if _, err := keys.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := keys.Parse([]byte(text), t0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -407,7 +408,7 @@ func TestParse_showsNoKey(t *testing.T) {
 		"keys: []\n---\nK: 1\n", "keys: *K\n", "keys: !K x\n",
 	} {
 		for _, paste := range []string{text, secret} {
-			_, err := keys.Parse([]byte(strings.ReplaceAll(form, "K", paste)))
+			_, err := keys.Parse([]byte(strings.ReplaceAll(form, "K", paste)), t0)
 			if err == nil || strings.Contains(err.Error(), secret[:8]) {
 				t.Errorf("%q: %v", form, err)
 			}
@@ -439,11 +440,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("keys: []"))
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		all, err := keys.Parse(text)
+		file, err := keys.Parse(text, t0)
 		if err != nil {
 			return
 		}
-		for _, k := range all {
+		for _, k := range file.Keys {
 			if k.ID == "" || k.Scopes.IsZero() {
 				t.Fatalf("a key without id or scopes: %+v", k)
 			}

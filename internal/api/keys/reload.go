@@ -11,13 +11,20 @@ func (r *Ring) Reload() (changed bool, err error) {
 	if r.path == "" {
 		return false, nil
 	}
-	before := *r.keys.Load()
+	before := r.held.Load()
 	if err := r.load(); err != nil {
 		return false, err
 	}
-	return !maps.EqualFunc(before, *r.keys.Load(), sameKey), nil
+	after := r.held.Load()
+	return !maps.EqualFunc(before.keys, after.keys, sameKey) || !maps.Equal(before.clients, after.clients), nil
 }
 
+// sameKey tells whether nothing of a key was changed.
 func sameKey(a, b *Key) bool {
-	return a.hash == b.hash && a.Note == b.Note && slices.Equal(a.Scopes.Strings(), b.Scopes.Strings())
+	return a.stands(b) && a.Note == b.Note && a.Created.Equal(b.Created) && a.Expires.Equal(b.Expires)
+}
+
+// stands tells whether b is the same key as k and may do the same for the same client.
+func (k *Key) stands(b *Key) bool {
+	return k.hash == b.hash && k.Client == b.Client && slices.Equal(k.Scopes.all, b.Scopes.all)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,20 +20,30 @@ const pollEvery = 2 * time.Second
 type Ring struct {
 	path   string
 	log    *slog.Logger
-	keys   atomic.Pointer[map[string]*Key]
+	held   atomic.Pointer[held]
 	bad    atomic.Bool // the file could not be read when it was last tried
 	loaded atomic.Bool // the keys are those of the file, as it was once at least
 	had    atomic.Bool // there was a key
 	wrote  atomic.Bool // there was a key with ops:write
 
-	reading sync.Mutex  // one reading at a time, or the older of two could be the last
+	reading sync.Mutex  // one reading at a time, or the older of two could be the last; covers the lives of keys
 	seen    os.FileInfo // used by Open and Run only
 }
 
+// held is what a ring holds at one time. It is immutable, but for the lives of its keys.
+type held struct {
+	keys    map[string]*Key   // by id
+	clients map[string]Client // with settings, by name
+	version uint64
+}
+
 // NewRing is a ring of fixed keys without a file.
-func NewRing(all ...Key) *Ring {
-	r := &Ring{}
-	r.set(all)
+func NewRing(all ...Key) *Ring { return FixedRing(File{Keys: all}) }
+
+// FixedRing is a ring of fixed keys and clients without a file.
+func FixedRing(f File) *Ring {
+	r := &Ring{log: slog.New(slog.DiscardHandler)}
+	r.set(&f, time.Now())
 	r.loaded.Store(true)
 	return r
 }
@@ -45,7 +56,7 @@ const Degraded = "keys_file"
 // The ring is never nil.
 func Open(path string, log *slog.Logger) (*Ring, error) {
 	r := &Ring{path: path, log: log}
-	r.set(nil)
+	r.set(&File{}, time.Now())
 	r.seen = stat(path)
 	return r, r.load()
 }
@@ -59,12 +70,13 @@ func (r *Ring) load() error {
 	}
 	r.reading.Lock()
 	defer r.reading.Unlock()
-	all, err := Load(r.path)
+	now := time.Now()
+	f, err := Load(r.path, now)
 	r.bad.Store(err != nil)
 	if err != nil {
 		return err
 	}
-	r.set(all)
+	r.set(f, now)
 	r.loaded.Store(true)
 	return nil
 }
@@ -78,23 +90,66 @@ func (r *Ring) Degraded() []string {
 	return nil
 }
 
-func (r *Ring) set(all []Key) {
-	m := make(map[string]*Key, len(all))
-	for i := range all {
-		m[all[i].ID] = &all[i]
+// set takes the keys of f for those that there are. The lives of keys that are gone or others now end.
+func (r *Ring) set(f *File, now time.Time) {
+	before := r.held.Load()
+	if before == nil {
+		before = &held{}
+	}
+	next := &held{
+		keys: make(map[string]*Key, len(f.Keys)), clients: make(map[string]Client, len(f.Clients)), version: before.version + 1,
+	}
+	for i := range f.Keys {
+		k := f.Keys[i] // a copy: f is the caller's
+		if k.Client == "" {
+			k.Client = k.ID
+		}
+		next.keys[k.ID] = k.succeed(before.keys[k.ID])
 		r.had.Store(true)
-		if all[i].Scopes.Has(OpsWrite) {
+		if k.Scopes.Has(OpsWrite) {
 			r.wrote.Store(true)
 		}
 	}
-	r.keys.Store(&m)
+	for _, c := range f.Clients {
+		next.clients[c.Name] = c
+	}
+	r.held.Store(next)
+	for id, k := range before.keys {
+		if successor := next.keys[id]; successor == nil || successor.life != k.life {
+			k.life.end()
+		}
+	}
+	next.expire(now)
+}
+
+// succeed is the key to hold in the place of an older one, which may be nil: the old one itself if nothing was changed, and
+// one with its life if nobody who was let in by it has to be sent away.
+func (k *Key) succeed(old *Key) *Key {
+	switch {
+	case old == nil || old.life.isOver() || !old.stands(k):
+		k.life = newLife()
+	case sameKey(old, k):
+		return old
+	default:
+		k.life = old.life
+	}
+	return k
+}
+
+// expire ends the lives of keys whose time is over.
+func (h *held) expire(now time.Time) {
+	for _, k := range h.keys {
+		if k.Expired(now) {
+			k.life.end()
+		}
+	}
 }
 
 // lost tells whether the last key is gone.
 func (r *Ring) lost() bool { return r.had.Load() && r.Len() == 0 }
 
 // Len is the number of keys.
-func (r *Ring) Len() int { return len(*r.keys.Load()) }
+func (r *Ring) Len() int { return len(r.held.Load().keys) }
 
 // Any tells whether some key has a scope that is not about an account. It is true also while nobody can know: a file that
 // could not be read yet may hold one, and what is open to all only without such a key must stay shut.
@@ -106,47 +161,87 @@ func (r *Ring) Any(scope string) bool {
 	return !r.loaded.Load() || scope == OpsWrite && r.wrote.Load() || r.Holds(scope)
 }
 
-// Holds tells whether some key has a scope now that is not about an account, as far as the file could be read.
+// Holds tells whether some valid key has a scope now that is not about an account, as far as the file could be read.
 func (r *Ring) Holds(scope string) bool {
-	for _, k := range *r.keys.Load() {
-		if k.Scopes.Has(scope) {
+	now := time.Now()
+	for _, k := range r.held.Load().keys {
+		if k.Scopes.Has(scope) && !k.Expired(now) {
 			return true
 		}
 	}
 	return false
 }
 
-// Find is the key with an id, for what was given to its holder earlier. It proves nothing about who asks.
+// Find is the valid key with an id, for what was given to its holder earlier. It proves nothing about who asks.
 func (r *Ring) Find(id string) (*Key, bool) {
-	k, ok := (*r.keys.Load())[id]
-	return k, ok
-}
-
-// Check finds the key that text is. The time it takes tells nothing about which part of it was wrong.
-func (r *Ring) Check(text string) (*Key, bool) {
-	id, ok := split(text)
-	if !ok {
-		return nil, false
-	}
-	hash := sha256.Sum256([]byte(text))
-	k, known := (*r.keys.Load())[id]
-	if !known {
-		k = &Key{}
-	}
-	same := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
-	if !known || !same {
+	k, ok := r.held.Load().keys[id]
+	if !ok || k.Expired(time.Now()) {
 		return nil, false
 	}
 	return k, true
 }
 
-// Run follows changes of the file until ctx ends. A file that cannot be read leaves the keys as they were, is logged once
-// for each change of it, and is tried again each time, for what keeps it from being read may not be in the file. It
-// returns nil.
-func (r *Ring) Run(ctx context.Context) error {
-	if r.path == "" {
-		return nil
+// Check finds the valid key that text is. The time it takes tells nothing about which part of it was wrong, or whether it
+// has expired.
+func (r *Ring) Check(text string) (*Key, bool) {
+	k, ok := r.match(text)
+	if expired := k.Expired(time.Now()); !ok || expired {
+		return nil, false
 	}
+	return k, true
+}
+
+// Expired is the key that text is, if its time is over: for the log, which may say why a key was refused. The caller may
+// not.
+func (r *Ring) Expired(text string) (*Key, bool) {
+	k, ok := r.match(text)
+	if expired := k.Expired(time.Now()); !ok || !expired {
+		return nil, false
+	}
+	return k, true
+}
+
+// match finds the key that text is, expired or not. The key is never nil.
+func (r *Ring) match(text string) (*Key, bool) {
+	id, ok := split(text)
+	if !ok {
+		return &Key{}, false
+	}
+	hash := sha256.Sum256([]byte(text))
+	k, known := r.held.Load().keys[id]
+	if !known {
+		k = &Key{}
+	}
+	same := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
+	return k, known && same
+}
+
+// Client is what the file says of a client: nothing but the name, if it has no settings.
+func (r *Ring) Client(name string) Client {
+	c := r.held.Load().clients[name]
+	c.Name = name
+	return c
+}
+
+// Version is another number after every change of the file that was taken over: whoever keeps something by client looks
+// whether it is still so.
+func (r *Ring) Version() uint64 { return r.held.Load().version }
+
+// ClientNames are the clients that have a key, sorted.
+func (r *Ring) ClientNames() []string {
+	held := r.held.Load()
+	names := make([]string, 0, len(held.keys))
+	for _, k := range held.keys {
+		names = append(names, k.Client)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Run follows changes of the file until ctx ends, and ends the lives of keys that expire. A file that cannot be read leaves
+// the keys as they were, is logged once for each change of it, and is tried again each time, for what keeps it from being
+// read may not be in the file. It returns nil.
+func (r *Ring) Run(ctx context.Context) error {
 	t := time.NewTicker(pollEvery)
 	defer t.Stop()
 	for {
@@ -155,11 +250,21 @@ func (r *Ring) Run(ctx context.Context) error {
 			return nil
 		case <-t.C:
 			r.poll()
+			r.expire(time.Now())
 		}
 	}
 }
 
+func (r *Ring) expire(now time.Time) {
+	r.reading.Lock() // with the lives of set
+	defer r.reading.Unlock()
+	r.held.Load().expire(now)
+}
+
 func (r *Ring) poll() {
+	if r.path == "" {
+		return
+	}
 	now := stat(r.path)
 	same := unchanged(r.seen, now)
 	if same && !r.bad.Load() {

@@ -1,0 +1,123 @@
+package keys
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// life is what is true of a key while a ring holds it. A key of no ring has none.
+type life struct {
+	over  chan struct{}
+	ended sync.Once
+	used  atomic.Int64 // Unix seconds of the last use, 0 before the first
+	from  [addresses]atomic.Pointer[visit]
+}
+
+// addresses is how many addresses a key's last uses are remembered of. Beyond it the one that is silent for longest is
+// forgotten. A client's bots are few machines, mostly behind one address.
+const addresses = 8
+
+// visit is the last use from one address.
+type visit struct {
+	addr netip.Addr
+	at   atomic.Int64 // Unix seconds
+}
+
+func newLife() *life { return &life{over: make(chan struct{})} }
+
+func (l *life) end() { l.ended.Do(func() { close(l.over) }) }
+
+func (l *life) isOver() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// Life is closed when a ring no longer takes the key: it was removed, another one has taken its id, what it may do or for
+// whom was changed, or it has expired; within 2 s of that while Ring.Run runs. A key that a change of the file left as it
+// was, or whose note or expiry alone was changed, keeps its Life. It is nil for a key that no ring holds, and never closes.
+func (k *Key) Life() <-chan struct{} {
+	if k.life == nil {
+		return nil
+	}
+	return k.life.over
+}
+
+// Use notes that the key was used, from an address; an invalid address is none. It takes no lock.
+func (k *Key) Use(now time.Time, from netip.Addr) {
+	if k.life == nil {
+		return
+	}
+	at := now.Unix()
+	later(&k.life.used, at)
+	if from.IsValid() {
+		k.life.visited(from, at)
+	}
+}
+
+// later sets v to at unless it is that late already: most requests of a second find it done, and write nothing.
+func later(v *atomic.Int64, at int64) {
+	for old := v.Load(); old < at; old = v.Load() {
+		if v.CompareAndSwap(old, at) {
+			return
+		}
+	}
+}
+
+// visited notes an address. Two new ones at once may take the same place, and then one of them is forgotten.
+func (l *life) visited(from netip.Addr, at int64) {
+	oldest, since := 0, int64(0)
+	for i := range l.from {
+		v := l.from[i].Load()
+		if v == nil {
+			oldest = i
+			break // the places fill up in order
+		}
+		seen := v.at.Load()
+		if v.addr == from {
+			later(&v.at, at)
+			return
+		}
+		if i == 0 || seen < since {
+			oldest, since = i, seen
+		}
+	}
+	v := &visit{addr: from}
+	v.at.Store(at)
+	l.from[oldest].Store(v)
+}
+
+// LastUse is when the key was last used in the life of this process, to the second; zero if it was not.
+func (k *Key) LastUse() time.Time {
+	if k.life == nil {
+		return time.Time{}
+	}
+	at := k.life.used.Load()
+	if at == 0 {
+		return time.Time{}
+	}
+	return time.Unix(at, 0)
+}
+
+// UsedFrom tells whether the key was used from an address since a time, in the life of this process. It knows the last
+// eight addresses of each key.
+func (k *Key) UsedFrom(from netip.Addr, since time.Time) bool {
+	if k.life == nil {
+		return false
+	}
+	for i := range k.life.from {
+		v := k.life.from[i].Load()
+		if v == nil {
+			return false
+		}
+		if v.addr == from {
+			return v.at.Load() >= since.Unix()
+		}
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package quota
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"exchange-gateway/internal/api/keys"
+)
+
+// Limits are what a client may do. A zero limit means the default beside it.
+type Limits struct {
+	RequestsPerSecond int // 100; as many may come at once after a second of silence
+	UpstreamPerMinute int // 2,000 units of the exchanges' limits; as many may be spent at once after a minute of silence
+	InFlight          int // 250 requests being answered at once: a quarter of what the gateway answers
+	Streams           int // 2,500 connections at once: a quarter of what the gateway keeps
+}
+
+func (l Limits) withDefaults(d Limits) Limits {
+	return Limits{
+		RequestsPerSecond: cmp.Or(l.RequestsPerSecond, d.RequestsPerSecond), UpstreamPerMinute: cmp.Or(l.UpstreamPerMinute, d.UpstreamPerMinute),
+		InFlight: cmp.Or(l.InFlight, d.InFlight), Streams: cmp.Or(l.Streams, d.Streams),
+	}
+}
+
+// Config is what Clients are made of.
+type Config struct {
+	Defaults Limits                // of clients without settings of their own
+	Ring     *keys.Ring            // needed: its file names the clients and their settings
+	Metrics  prometheus.Registerer // nil registers nothing
+}
+
+// Clients are all clients that have a key in the ring's file, each with its quota. They follow the file: new settings count
+// from the next request on and take nothing of what a client has left, and a client without keys is forgotten together with
+// its metrics. So there are never more of them than keys in the file. Safe for concurrent use.
+type Clients struct {
+	defaults Limits
+	ring     *keys.Ring
+
+	following sync.Mutex // one at a time brings all up to date
+	all       atomic.Pointer[table]
+}
+
+// table is the clients of one version of the file.
+type table struct {
+	version uint64
+	clients map[string]*Client
+}
+
+// New makes the quotas of a ring's clients. It starts nothing.
+func New(c Config) *Clients {
+	cs := &Clients{
+		ring:     c.Ring,
+		defaults: c.Defaults.withDefaults(Limits{RequestsPerSecond: 100, UpstreamPerMinute: 2000, InFlight: 250, Streams: 2500}),
+	}
+	cs.all.Store(&table{})
+	cs.follow()
+	if c.Metrics != nil {
+		c.Metrics.MustRegister(newCollector(cs))
+	}
+	return cs
+}
+
+// Of is the client of a key: the same one for all keys of a client, as long as the file has one of them. It is nil for a nil
+// key: a caller without a key has no quota, and every method of a nil *Client lets it through.
+func (cs *Clients) Of(k *keys.Key) *Client {
+	if k == nil {
+		return nil
+	}
+	if c := cs.follow().clients[k.Client]; c != nil {
+		return c
+	}
+	// The key was removed since it was checked. Its last requests count for nobody.
+	return newClient(k.Client, cs.limits(k.Client))
+}
+
+// follow takes over what changed in the file. Mostly that is nothing, and costs two atomic loads.
+func (cs *Clients) follow() *table {
+	t := cs.all.Load()
+	if t.version == cs.ring.Version() {
+		return t
+	}
+	cs.following.Lock()
+	defer cs.following.Unlock()
+	old := cs.all.Load()
+	version := cs.ring.Version() // before what it is the version of: a change in between is taken over the next time
+	if old.version == version {
+		return old
+	}
+	names := cs.ring.ClientNames()
+	next := &table{version: version, clients: make(map[string]*Client, len(names))}
+	for _, name := range names {
+		c, limits := old.clients[name], cs.limits(name)
+		if c == nil {
+			c = newClient(name, limits)
+		} else {
+			c.set(limits, time.Now())
+		}
+		next.clients[name] = c
+	}
+	cs.all.Store(next)
+	return next
+}
+
+func (cs *Clients) limits(name string) Limits {
+	c := cs.ring.Client(name)
+	own := Limits{RequestsPerSecond: c.RequestsPerSecond, UpstreamPerMinute: c.UpstreamPerMinute, Streams: c.Streams}
+	return own.withDefaults(cs.defaults)
+}
+
+// Usage is what a client does.
+type Usage struct {
+	Client   string
+	Requests int64 // of the last minute, refused ones included
+	Refused  int64 // of the last minute, by the client's quota
+	Upstream int64 // units of the exchanges' limits of the last minute
+	InFlight int
+	Streams  int
+}
+
+// idle tells whether there is nothing to show.
+func (u *Usage) idle() bool {
+	return u.Requests == 0 && u.Upstream == 0 && u.InFlight == 0 && u.Streams == 0
+}
+
+// Top lists the n clients that did most in the last minute: by units of the exchanges' limits, then by requests, then by
+// streams. Clients that do nothing are not in it.
+func (cs *Clients) Top(n int) []Usage {
+	now := time.Now()
+	all := make([]Usage, 0, n)
+	for _, c := range cs.follow().clients {
+		if u := c.Usage(now); !u.idle() {
+			all = append(all, u)
+		}
+	}
+	slices.SortFunc(all, func(a, b Usage) int {
+		return cmp.Or(cmp.Compare(b.Upstream, a.Upstream), cmp.Compare(b.Requests, a.Requests), cmp.Compare(b.Streams, a.Streams),
+			cmp.Compare(a.Client, b.Client))
+	})
+	return all[:min(n, len(all))]
+}
