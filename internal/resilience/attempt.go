@@ -13,14 +13,15 @@ type attempt struct {
 	context.Context
 
 	owner *exchange
-	lane  market.Lane
 	nth   int // attempt of its call
+	bill  bill
 
-	mu      sync.Mutex // pages of one call may be read side by side
+	mu      sync.Mutex // pages of one call may be read side by side; covers what follows, and the bill
 	charges []charge   // reserved and not yet drawn
 	space   [2]charge  // for charges, enough for every exchange so far
-	sent    bool       // a request passed the door
 	applied []*market.Refusal
+	lane    market.Lane
+	sent    bool // a request passed the door
 	full    bool // a symbol's gate found no room
 }
 
@@ -62,11 +63,13 @@ func (a *attempt) draw(costs []market.Charge) []market.Charge {
 	return missing
 }
 
-// passed takes note that a request was sent.
-func (a *attempt) passed() {
+// passed takes note that a request is sent, and of what it costs.
+func (a *attempt) passed(costs []market.Charge) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.sent = true
+	units := a.bill.add(weight(costs))
+	a.mu.Unlock()
+	a.bill.tell(units)
 }
 
 // seen tells whether a request was sent, and whether a symbol's gate found no room.
@@ -97,7 +100,9 @@ func (a *attempt) release() {
 	a.mu.Lock()
 	rest := a.charges
 	a.charges = nil
+	units := a.bill.settle()
 	a.mu.Unlock()
+	a.bill.tell(units)
 	for _, c := range rest {
 		if c.units > 0 {
 			a.owner.ledger.giveBack(rest, a.lane)

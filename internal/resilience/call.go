@@ -17,7 +17,8 @@ type call struct {
 	circuit  *circuit
 	policy   *ClassPolicy // as it was when the call began
 	lane     market.Lane
-	made     int // attempts so far
+	client   market.Client // who began it, nil for nobody
+	made     int           // attempts so far
 	deadline int64
 	public   bool // its probes run detached from the caller
 	do       func(context.Context) error
@@ -53,7 +54,7 @@ func askOn[T any](ctx context.Context, x *exchange, c market.Call, on *circuit, 
 func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int64, public bool, do func(context.Context) error) *market.Error {
 	k := on.class
 	s := &call{
-		x: x, plan: c, circuit: on, policy: k.policy.Load(), lane: market.LaneOf(ctx), public: public, do: do,
+		x: x, plan: c, circuit: on, policy: k.policy.Load(), lane: market.LaneOf(ctx), client: market.ClientOf(ctx), public: public, do: do,
 	}
 	s.deadline = now + int64(s.policy.Deadline)
 	if c.Class == market.ClassAccount {
@@ -108,7 +109,7 @@ func (s *call) try(ctx context.Context, now int64, passed bool) (e *market.Error
 			return e, false
 		}
 	}
-	a := &attempt{owner: x, lane: s.lane, nth: s.made + 1}
+	a := &attempt{owner: x, lane: s.lane, nth: s.made + 1, bill: bill{client: s.client}}
 	now, e = s.reserve(ctx, a, now)
 	if e != nil {
 		return e, false
@@ -144,12 +145,13 @@ func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *mark
 	}
 	x := s.x
 	latest := s.deadline - s.leastAttempt()
-	charges, w, wait, err := x.ledger.take(now, latest, a.space[:0], s.plan.Charges, s.lane)
+	charges, w, wait, err := x.ledger.take(now, latest, a.space[:0], s.plan.Charges, s.lane, a.bill.name())
 	if err != nil {
 		return now, x.unpaid(s.plan, s.circuit.class, err, wait, now)
 	}
 	a.charges = charges
 	if w == nil {
+		a.bill.reserve(weight(s.plan.Charges))
 		return now, nil
 	}
 	granted := x.ledger.wait(ctx, w, now, latest)
@@ -163,6 +165,7 @@ func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *mark
 		}
 		return now, x.unpaid(s.plan, s.circuit.class, errNotSent, wait, now)
 	}
+	a.bill.reserve(weight(s.plan.Charges))
 	if err := ctx.Err(); err != nil {
 		a.release()
 		return now, s.left(err)

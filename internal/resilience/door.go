@@ -34,8 +34,13 @@ func (d door) Admit(ctx context.Context, c market.Call) error {
 			return x.unpaid(&c, k, err, wait, now)
 		}
 	}
-	if a != nil {
-		a.passed()
+	switch {
+	case a != nil:
+		a.passed(c.Charges)
+	case len(c.Charges) > 0:
+		if client := market.ClientOf(ctx); client != nil {
+			client.Spend(weight(c.Charges))
+		}
 	}
 	if c.Op == market.OpBalances {
 		market.Sending(ctx) // from here on nobody may share the answer

@@ -9,16 +9,13 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// maxWaiting bounds the calls that wait for the budgets of one exchange. Past it a call is refused as overloaded.
-const maxWaiting = 256
-
 // lanes is how many there are.
 const lanes = 3
 
 // ledger holds the budgets of one exchange and the calls that wait for them. A call draws on all of its limits at once or
 // on none, so that two calls never wait for each other.
 //
-// Within a lane the order is that of arrival; a call that waits holds up the later ones and the lower lanes on the limits
+// Within a lane clients take turns; a call that waits holds up those whose turn is later and the lower lanes on the limits
 // that it draws on, and no others: a queue for OKX's books does not delay its listings. There is one timer, and that only
 // while somebody waits.
 type ledger struct {
@@ -27,14 +24,15 @@ type ledger struct {
 	mu      sync.Mutex
 	share   float64 // of each limit
 	budgets []*budget
-	queues  [lanes][]*waiter
-	waiting int
+	lines   [lanes]line
+	waiting int // in all lines
 	timer   *time.Timer
 }
 
 // waiter is a call in a queue.
 type waiter struct {
 	lane    market.Lane
+	client  string // "" for callers without one
 	charges []charge
 	granted chan struct{} // closed when the charges are spent
 	done    bool
@@ -114,16 +112,27 @@ func (l *ledger) charge(into []charge, costs []market.Charge) ([]charge, error) 
 	return into, nil
 }
 
-// room is the longest wait of several charges, with what waits ahead of them in the same lane or a better one.
-func (l *ledger) room(now int64, charges []charge, ahead market.Lane, queued bool) time.Duration {
+// room is the longest wait of several charges.
+func room(now int64, charges []charge) time.Duration {
 	var wait time.Duration
 	for _, c := range charges {
-		units := c.units
-		if queued {
-			for lane, n := range c.budget.waiting {
-				if rank(market.Lane(lane)) <= rank(ahead) {
-					units += n
-				}
+		wait = max(wait, c.budget.room(now, c.units))
+	}
+	return wait
+}
+
+// outlook is room for one who would wait from now on, with what goes before: the better lanes, and in its own what comes
+// to turn earlier.
+func (l *ledger) outlook(now int64, charges []charge, lane market.Lane, client string) time.Duration {
+	if l.waiting == 0 {
+		return room(now, charges)
+	}
+	var wait time.Duration
+	for _, c := range charges {
+		units := c.units + l.lines[lane].ahead(c.budget, client)
+		for other, n := range c.budget.waiting {
+			if rank(market.Lane(other)) < rank(lane) {
+				units += n
 			}
 		}
 		wait = max(wait, c.budget.room(now, units))
@@ -151,26 +160,40 @@ func rank(l market.Lane) int {
 }
 
 // take spends what a call costs at once if there is room and nobody waits; otherwise it returns the waiter to wait with.
-// It fails if there is no room before latest, or the queue is full; wait tells when to ask again.
-func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, lane market.Lane) (charges []charge, w *waiter, wait time.Duration, err error) {
+// It fails if there is no room before latest, or no place to wait; wait tells when to ask again.
+func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, lane market.Lane, client string) (
+	charges []charge, w *waiter, wait time.Duration, err error,
+) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if charges, err = l.charge(into, costs); err != nil {
 		return nil, nil, 0, err
 	}
-	wait = l.room(now, charges, lane, l.waiting > 0)
+	wait = l.outlook(now, charges, lane, client)
 	if wait <= 0 && l.waiting == 0 {
 		spend(now, charges, lane)
 		return charges, nil, 0, nil
 	}
-	if l.waiting >= maxWaiting || now+int64(wait) > latest {
+	if now+int64(wait) > latest || l.full(lane, client) {
 		return nil, nil, wait, errNotSent
 	}
-	w = &waiter{lane: lane, charges: charges, granted: make(chan struct{})}
-	l.queues[lane] = append(l.queues[lane], w)
+	w = &waiter{lane: lane, client: client, charges: charges, granted: make(chan struct{})}
+	l.lines[lane].add(w)
 	l.queued(w, 1)
 	l.pass(now)
 	return charges, w, wait, nil
+}
+
+// full tells whether there is no place to wait.
+func (l *ledger) full(lane market.Lane, client string) bool {
+	all, own := places(lane, client)
+	n, ofClient := l.lines[lane].len, l.lines[lane].waiting(client)
+	if lane != market.LaneAccount {
+		other := market.LaneInteractive + market.LanePrefetch - lane
+		n += l.lines[other].len
+		ofClient += l.lines[other].waiting(client)
+	}
+	return n >= all || ofClient >= own
 }
 
 // queued counts a waiter in or out.
@@ -196,8 +219,7 @@ func (l *ledger) wait(ctx context.Context, w *waiter, now, latest int64) bool {
 	if w.done {
 		return true // granted in the same moment; the caller gives back what it does not use
 	}
-	i := slices.Index(l.queues[w.lane], w)
-	l.queues[w.lane] = slices.Delete(l.queues[w.lane], i, i+1)
+	l.lines[w.lane].remove(w)
 	l.queued(w, -1)
 	l.pass(l.clock.now())
 	return false
@@ -217,7 +239,7 @@ func (l *ledger) pass(now int64) {
 	}
 	next := time.Duration(-1)
 	step := func(lane market.Lane, deferred func(*waiter) bool) {
-		l.queues[lane] = slices.DeleteFunc(l.queues[lane], func(w *waiter) bool {
+		l.lines[lane].sweep(func(w *waiter) bool {
 			if deferred != nil && deferred(w) {
 				return false
 			}
@@ -226,7 +248,7 @@ func (l *ledger) pass(now int64) {
 				next = wait
 			}
 			return w.done
-		})
+		}, l.open)
 	}
 	step(market.LaneAccount, func(w *waiter) bool { return tooMuch(now, w) })
 	step(market.LaneInteractive, nil)
@@ -252,7 +274,7 @@ func (l *ledger) grant(now int64, w *waiter) time.Duration {
 	blocked := slices.ContainsFunc(w.charges, func(c charge) bool { return c.budget.blocked })
 	wait := time.Duration(-1)
 	if !blocked {
-		wait = l.room(now, w.charges, w.lane, false)
+		wait = room(now, w.charges)
 		if wait <= 0 {
 			spend(now, w.charges, w.lane)
 			l.queued(w, -1)
@@ -265,6 +287,11 @@ func (l *ledger) grant(now int64, w *waiter) time.Duration {
 		c.budget.blocked = true
 	}
 	return wait
+}
+
+// open tells whether some limit has not been found short in this pass, so that it is worth going on.
+func (l *ledger) open() bool {
+	return slices.ContainsFunc(l.budgets, func(b *budget) bool { return !b.blocked })
 }
 
 // tooMuch tells whether a call of the account lane would take over half of a limit on which other lanes wait.
@@ -330,12 +357,8 @@ func (l *ledger) status(id market.ExchangeID, now int64) []market.BudgetStatus {
 	out := make([]market.BudgetStatus, 0, len(l.budgets))
 	for _, b := range l.budgets {
 		waiting := 0
-		for _, queue := range l.queues {
-			for _, w := range queue {
-				if slices.ContainsFunc(w.charges, func(c charge) bool { return c.budget == b }) {
-					waiting++
-				}
-			}
+		for i := range l.lines {
+			waiting += l.lines[i].draws(b)
 		}
 		out = append(out, market.BudgetStatus{
 			Exchange: id, Limit: b.limit, Share: b.share, Used: b.meter.used(now).all, Waiting: waiting,

@@ -125,11 +125,11 @@ func TestBudget_theQueueIsBounded(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if b := w.guard.Budgets()[0]; b.Waiting != 256 {
+		if b := w.guard.Budgets()[0]; b.Waiting != 128 { // half of the places: they are all without a client
 			t.Fatalf("waiting = %d, want the bound", b.Waiting)
 		}
 		calls.Wait()
-		if refused != 1000-256-1 {
+		if refused != 1000-128-1 {
 			t.Fatalf("refused = %d", refused)
 		}
 	})

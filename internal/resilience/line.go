@@ -1,0 +1,158 @@
+package resilience
+
+import (
+	"cmp"
+	"slices"
+
+	"exchange-gateway/internal/market"
+)
+
+// line is the queue of one lane. Clients take turns, one call each, and a client's own calls go in the order of their
+// arrival: however many one has waiting, another's next call goes after one of them. Callers without a client, and the
+// gateway itself, take turns as one.
+type line struct {
+	turns []*turn // the clients of whom somebody waits, whose turn it is first; there are at most as many as places
+	len   int     // who waits in all
+}
+
+// turn is what waits of one client.
+type turn struct {
+	client string
+	queue  []*waiter
+	served int // within one sweep: the place of its last grant, 0 without one
+}
+
+// of finds a client's turn, nil if nobody waits of it.
+func (l *line) of(client string) *turn {
+	for _, t := range l.turns {
+		if t.client == client {
+			return t
+		}
+	}
+	return nil
+}
+
+// waiting is how many wait of one client.
+func (l *line) waiting(client string) int {
+	if t := l.of(client); t != nil {
+		return len(t.queue)
+	}
+	return 0
+}
+
+// add lets a call wait. A client that had none waiting has the last turn.
+func (l *line) add(w *waiter) {
+	t := l.of(w.client)
+	if t == nil {
+		t = &turn{client: w.client}
+		l.turns = append(l.turns, t)
+	}
+	t.queue = append(t.queue, w)
+	l.len++
+}
+
+// remove takes a call out that waits no longer.
+func (l *line) remove(w *waiter) {
+	for i, t := range l.turns {
+		if t.client != w.client {
+			continue
+		}
+		if at := slices.Index(t.queue, w); at >= 0 {
+			t.queue = slices.Delete(t.queue, at, at+1)
+			l.len--
+		}
+		if len(t.queue) == 0 {
+			l.turns = slices.Delete(l.turns, i, i+1)
+		}
+		return
+	}
+}
+
+// sweep offers every call its turn: the first of each client, then the second of each. It stops early when more is false.
+// Whoever got something has its next turn after all who did not.
+func (l *line) sweep(grant func(*waiter) (granted bool), more func() bool) {
+	served, rounds := 0, 0
+	for _, t := range l.turns {
+		t.served = 0
+		rounds = max(rounds, len(t.queue))
+	}
+	for round := 0; round < rounds && more(); round++ {
+		for _, t := range l.turns {
+			if round < len(t.queue) && grant(t.queue[round]) {
+				served++
+				t.served = served
+			}
+		}
+	}
+	if served == 0 {
+		return
+	}
+	l.len -= served
+	for _, t := range l.turns {
+		if t.served > 0 {
+			t.queue = slices.DeleteFunc(t.queue, func(w *waiter) bool { return w.done })
+		}
+	}
+	l.turns = slices.DeleteFunc(l.turns, func(t *turn) bool { return len(t.queue) == 0 })
+	slices.SortStableFunc(l.turns, func(a, b *turn) int { return cmp.Compare(a.served, b.served) })
+}
+
+// ahead is how many units of a budget go before the next call of a client that would wait from now on: its own, and of each
+// other as many calls as come to turn before that.
+func (l *line) ahead(b *budget, client string) (units int) {
+	own := l.waiting(client)
+	before := own + 1 // of those whose turn comes before the client's
+	for _, t := range l.turns {
+		n := before
+		if t.client == client {
+			n, before = own, own
+		}
+		for _, w := range t.queue[:min(n, len(t.queue))] {
+			units += w.unitsOf(b)
+		}
+	}
+	return units
+}
+
+// unitsOf is what a call draws on a budget.
+func (w *waiter) unitsOf(b *budget) (units int) {
+	for _, c := range w.charges {
+		if c.budget == b {
+			units += c.units
+		}
+	}
+	return units
+}
+
+// draws counts those who wait for a budget.
+func (l *line) draws(b *budget) (n int) {
+	for _, t := range l.turns {
+		for _, w := range t.queue {
+			if slices.ContainsFunc(w.charges, func(c charge) bool { return c.budget == b }) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Places to wait at one exchange. A client that asks for more than its part is refused as overloaded, and so is everybody
+// when all are taken. Balances have places of their own, so that no crowd for books refuses one.
+const (
+	maxWaiting        = 256 // calls for anything but balances
+	maxWaitingAccount = 64  // balances; those of one wallet wait as one
+	clientPart        = 4   // one client may have a quarter
+	namelessPart      = 2   // all callers without a client together a half, the gateway's own calls among them
+)
+
+// places is how many calls may wait in a lane's part of the places, and how many of one client.
+func places(lane market.Lane, client string) (all, own int) {
+	all = maxWaiting
+	if lane == market.LaneAccount {
+		all = maxWaitingAccount
+	}
+	if client == "" {
+		return all, all / namelessPart
+	}
+	return all, all / clientPart
+}
