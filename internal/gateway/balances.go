@@ -111,11 +111,14 @@ func (n *account) join(ctx context.Context, c *crew, w market.Wallet) (e *errand
 		e.waiting++
 		return e, true, nil
 	}
+	if err := afford(ctx, n.Exchange); err != nil {
+		return nil, false, err
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e = &errand{done: make(chan struct{}), waiting: 1, cancel: cancel}
 	ctx = market.WithLane(ctx, market.LaneAccount)
 	ctx = market.WithOnSend(ctx, func() { n.part(e, w) })
-	err = c.start(func(stopping context.Context) {
+	err = c.start(market.ClientName(ctx), func(stopping context.Context) {
 		defer context.AfterFunc(stopping, cancel)()
 		defer cancel()
 		e.err = &market.Error{Exchange: n.Exchange, Op: market.OpBalances, Kind: market.KindInternal, Err: errVanished}

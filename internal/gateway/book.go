@@ -168,6 +168,9 @@ func (r *reading) lastKnown(ctx context.Context) (*Book, error) {
 	if !kind.ServesStale() {
 		return nil, r.failed
 	}
+	if r.live && limited(r.failed) {
+		return nil, r.failed
+	}
 	if r.live && r.missed != nil {
 		return nil, r.tooStale(r.missed, time.Now())
 	}
@@ -182,10 +185,13 @@ func (r *reading) lastKnown(ctx context.Context) (*Book, error) {
 		return nil, r.failed
 	}
 	now := time.Now()
-	if !r.usable(c, now) {
-		return nil, r.tooStale(c, now)
+	switch {
+	case r.usable(c, now):
+		return r.answer(c, copySource(c), kind, now), nil
+	case limited(r.failed):
+		return nil, r.failed
 	}
-	return r.answer(c, copySource(c), kind, now), nil
+	return nil, r.tooStale(c, now)
 }
 
 func (r *reading) notLive() error {
@@ -252,7 +258,9 @@ func (b *Books) label(v *venue, c *market.OrderBook, source Source, reason marke
 // served counts one answer, and warns when it is old.
 func (b *Books) served(v *venue, w *warner, c *market.OrderBook, f *Freshness, now time.Time) {
 	v.metrics.answer(QuestionBook, f)
-	v.tally.answered(f, now)
+	if f.Reason != market.KindClientLimited { // which says nothing about the exchange
+		v.tally.answered(f, now)
+	}
 	if !f.Stale {
 		return
 	}

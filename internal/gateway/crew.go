@@ -14,6 +14,7 @@ import (
 var (
 	errVanished = errors.New("the call ended without an answer")
 	errFull     = errors.New("too many calls to this exchange are under way")
+	errPart     = errors.New("too many calls of this client to this exchange are under way")
 	errStopping = errors.New("the gateway is stopping")
 )
 
@@ -21,7 +22,8 @@ var (
 const busyFor = 2 * time.Second
 
 // crew runs the calls of one exchange that may outlive who asked. Their number is bounded, so that an exchange that
-// hangs cannot take more than its part of the process, and all of them are waited for.
+// hangs cannot take more than its part of the process, and all of them are waited for. One client has at most a quarter of
+// them, and all callers without one together, the gateway among them, a half: whoever asks too much leaves room to the others.
 type crew struct {
 	exchange market.ExchangeID
 	most     int
@@ -31,19 +33,28 @@ type crew struct {
 
 	mu     sync.Mutex
 	flying int
+	of     map[string]int // of those, by client; one that has none is not in it
 	closed bool
 	wait   sync.WaitGroup
 }
 
+// part is how many flights one client may have, "" being all who have no name.
+func (c *crew) part(client string) int {
+	if client == "" {
+		return max(c.most/2, 1)
+	}
+	return max(c.most/4, 1)
+}
+
 func newCrew(exchange market.ExchangeID, most int, log *slog.Logger) *crew {
-	c := &crew{exchange: exchange, most: most, log: log}
+	c := &crew{exchange: exchange, most: most, log: log, of: make(map[string]int)}
 	c.stopping, c.stop = context.WithCancel(context.Background())
 	return c
 }
 
 // start runs do on a goroutine of its own. do must return soon after its context ends. It is KindOverloaded when the
-// crew is full or has gone home.
-func (c *crew) start(do func(stopping context.Context)) error {
+// crew is full, or the client's part of it, or has gone home.
+func (c *crew) start(client string, do func(stopping context.Context)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -51,20 +62,26 @@ func (c *crew) start(do func(stopping context.Context)) error {
 		return &market.Error{Exchange: c.exchange, Kind: market.KindOverloaded, RetryAfter: busyFor, Err: errStopping}
 	case c.flying >= c.most:
 		return &market.Error{Exchange: c.exchange, Kind: market.KindOverloaded, RetryAfter: busyFor, Err: errFull}
+	case c.of[client] >= c.part(client):
+		return &market.Error{Exchange: c.exchange, Kind: market.KindOverloaded, RetryAfter: busyFor, Err: errPart}
 	}
 	c.flying++
+	c.of[client]++
 	c.wait.Go(func() {
-		defer c.landed()
+		defer c.landed(client)
 		defer c.contain()
 		do(c.stopping)
 	})
 	return nil
 }
 
-func (c *crew) landed() {
+func (c *crew) landed(client string) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.flying--
-	c.mu.Unlock()
+	if c.of[client]--; c.of[client] == 0 {
+		delete(c.of, client)
+	}
 }
 
 // contain keeps a panic in an adapter from ending the process: the goroutine is nobody's but ours, so nothing else could.

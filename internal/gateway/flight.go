@@ -26,6 +26,8 @@ type flight[T any] struct {
 
 // slot is where those who ask the same question meet. Its zero value is ready.
 type slot[T any] struct {
+	free bool // its flights ask no exchange, so they are on nobody's account
+
 	mu        sync.Mutex
 	current   *flight[T] // the newest one, also after its end; nil before the first and after one was given up
 	startedAt time.Time  // of the newest one
@@ -65,10 +67,17 @@ func (s *slot[T]) enter(ctx context.Context, c *crew, width int, every time.Dura
 
 // launch starts a flight on a goroutine of the crew. It keeps the values of the context that it was asked under, not its
 // end. The lock is held.
+//
+// The one on whose behalf it begins has to afford it, and pays for it, however many share it.
 func (s *slot[T]) launch(ctx context.Context, c *crew, width int, do ask[T]) (*flight[T], error) {
+	if !s.free {
+		if err := afford(ctx, c.exchange); err != nil {
+			return nil, err
+		}
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &flight[T]{width: width, began: time.Now(), done: make(chan struct{}), waiting: 1, cancel: cancel}
-	err := c.start(func(stop context.Context) {
+	err := c.start(market.ClientName(ctx), func(stop context.Context) {
 		defer context.AfterFunc(stop, cancel)()
 		defer cancel()
 		returned := false // stays false if do panics

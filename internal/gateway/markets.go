@@ -53,6 +53,9 @@ func (b *Books) markets(ctx context.Context, v *venue) (*Markets, error) {
 		case StepLocal, StepVenues: // of books and prices alone
 		}
 	}
+	if limited(failed) {
+		return nil, failed
+	}
 	return nil, &Error{
 		Code: CodeMarketsUnavailable, Exchange: v.ID, Detail: "no list of pairs is held that is young enough",
 		RetryAfter: retryAfter(failed), Err: failed,

@@ -46,6 +46,9 @@ func (b *Books) OrderBooks(ctx context.Context, pair market.Pair, depth int, max
 		if err := b.nobodyLists(pair, out.Books); err != nil {
 			return nil, err
 		}
+		if err := allLimited(out.Books); err != nil {
+			return nil, err
+		}
 		return nil, &Error{
 			Code: CodeBooksUnavailable, Detail: "no exchange has an order book of " + pair.String() + " to show",
 			RetryAfter: soonest(out.Books), Venues: out.Books,

@@ -67,6 +67,9 @@ type contest struct {
 
 // run returns the place of the exchange that answers.
 func (c *contest) run(ctx context.Context) (int, error) {
+	if len(c.said) == 0 {
+		return 0, c.nobody()
+	}
 	asking, leave := context.WithCancel(ctx)
 	asked, heard := 0, 0
 	defer func() {
@@ -74,7 +77,9 @@ func (c *contest) run(ctx context.Context) (int, error) {
 			<-c.arrived // those who were asked leave at once
 		}
 	}()
-	turn := time.NewTimer(0)
+	c.ask(asking, c.said[0].Exchange)
+	asked++
+	turn := time.NewTimer(c.b.cfg.StaleWait) // of the next one
 	defer turn.Stop()
 	triedCopies := false
 	for {
@@ -105,14 +110,22 @@ func (c *contest) run(ctx context.Context) (int, error) {
 			}
 		}
 		if heard == asked {
-			if err := c.b.nobodyLists(c.pair, c.said); err != nil {
-				return 0, err
-			}
-			return 0, &Error{
-				Code: CodePriceUnavailable, Detail: "no exchange that was asked has a price of " + c.pair.String(),
-				RetryAfter: soonest(c.said), Venues: c.said,
-			}
+			return 0, c.nobody()
 		}
+	}
+}
+
+// nobody is the error of a question that no exchange answered.
+func (c *contest) nobody() error {
+	if err := c.b.nobodyLists(c.pair, c.said); err != nil {
+		return err
+	}
+	if err := allLimited(c.said); err != nil {
+		return err
+	}
+	return &Error{
+		Code: CodePriceUnavailable, Detail: "no exchange that was asked has a price of " + c.pair.String(),
+		RetryAfter: soonest(c.said), Venues: c.said,
 	}
 }
 

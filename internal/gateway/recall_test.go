@@ -75,7 +75,7 @@ func TestRecall_anExchangeThatHangsIsAnsweredForByTheSharedStore(t *testing.T) {
 
 func TestRecall_isOneForAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, func(c *gateway.BooksConfig) { c.MaxFlights = 2 }).listed(t)
+		h := newHouse(t, func(c *gateway.BooksConfig) { c.MaxFlights = 4 }).listed(t)
 		synctest.Wait() // the list's own flight gives its place back just after its answer
 		h.store.share("alpha", btc, time.Minute)
 		h.store.slow = 20 * time.Millisecond

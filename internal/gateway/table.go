@@ -73,7 +73,7 @@ func newTable(l *market.Listings, old *table) *table {
 			e = old.entries[row.Pair]
 		}
 		if e == nil {
-			e = &entry{}
+			e = &entry{recall: slot[*market.OrderBook]{free: true}}
 		}
 		e.listing.Store(row)
 		t.entries[row.Pair] = e

@@ -103,7 +103,8 @@ func causeOf(err error) market.Kind {
 	return market.KindOf(err)
 }
 
-// denied tells an answer that was refused for the exchange's reason or ours from one that the caller could not have had.
+// denied tells an answer that was refused for the exchange's reason or ours from one that the caller could not have had, or
+// not on its own quota.
 func denied(err error) bool {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch e.Code {
@@ -115,7 +116,7 @@ func denied(err error) bool {
 		}
 	}
 	e, ok := errors.AsType[*market.Error](err)
-	return ok && (e.Kind.Retryable() || e.OurFault || e.Kind == market.KindAuth || e.Kind == market.KindRestricted ||
+	return ok && !limited(err) && (e.Kind.Retryable() || e.OurFault || e.Kind == market.KindAuth || e.Kind == market.KindRestricted ||
 		e.Kind == market.KindInternal)
 }
 
