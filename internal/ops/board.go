@@ -28,7 +28,8 @@ type BoardConfig struct {
 	Exchanges []market.ExchangeID // in their configured order
 	Guard     Guard
 	Answers   Answers
-	Feed      Feed // nil: nothing is streamed
+	Feed      Feed    // nil: nothing is streamed
+	Clients   Clients // nil: none are shown
 	Overrides *Overrides
 	Journal   *Journal
 	// Degraded names the parts of the gateway itself that do not work as configured. nil: there are none.

@@ -401,7 +401,7 @@ func TestBoard_overviewIsWhole(t *testing.T) {
 		switch v := v.(type) {
 		case map[string]any:
 			for k, inner := range v {
-				if inner == nil && slices.Contains([]string{"degraded", "exchanges", "books", "circuits", "overrides", "gates", "budgets", "maintenance", "failures"}, k) {
+				if inner == nil && slices.Contains([]string{"degraded", "exchanges", "books", "clients", "circuits", "overrides", "gates", "budgets", "maintenance", "failures"}, k) {
 					t.Errorf("%s.%s is null", path, k)
 				}
 				check(path+"."+k, inner)

@@ -19,6 +19,7 @@ func (b *Board) overview(now time.Time, last string) *Overview {
 		o.Degraded = append(o.Degraded, b.cfg.Degraded()...)
 	}
 	o.Books = b.books(now)
+	o.Clients = b.clients()
 	circuits, gates, budgets := b.cfg.Guard.Circuits(), b.cfg.Guard.Gates(), b.cfg.Guard.Budgets()
 	views := make([]view, 0, len(b.cfg.Exchanges))
 	for _, id := range b.cfg.Exchanges {
@@ -38,6 +39,17 @@ func (b *Board) overview(now time.Time, last string) *Overview {
 	}
 	o.Level, o.Headline = headline(views)
 	return o
+}
+
+// clientsShown is how many clients an operator needs to see to find the one that is too many.
+const clientsShown = 10
+
+func (b *Board) clients() []ClientUse {
+	if b.cfg.Clients == nil {
+		return []ClientUse{}
+	}
+	top := b.cfg.Clients.Top(clientsShown)
+	return append([]ClientUse{}, top[:min(len(top), clientsShown)]...)
 }
 
 func of[T any](all []T, yes func(*T) bool) []T {

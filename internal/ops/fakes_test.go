@@ -370,6 +370,7 @@ type rig struct {
 	reminded  []market.Override
 	registry  *prometheus.Registry
 	overrides *ops.Overrides
+	clients   *fakeClients
 	journal   *ops.Journal
 	desk      *ops.Desk
 	board     *ops.Board
@@ -385,7 +386,7 @@ func newRig(boot string, keeper *fakeKeeper) *rig {
 	r := &rig{
 		tape: t, keeper: keeper, guard: &fakeGuard{tape: t, boot: boot, isolated: make(map[string]time.Time)},
 		feed: &fakeFeed{tape: t}, answers: &fakeAnswers{tape: t, answer: make(map[market.Class]error)}, copies: &fakeCopies{tape: t},
-		reloader: &fakeReloader{tape: t}, overrides: new(ops.Overrides), registry: prometheus.NewRegistry(),
+		reloader: &fakeReloader{tape: t}, clients: &fakeClients{}, overrides: new(ops.Overrides), registry: prometheus.NewRegistry(),
 	}
 	for _, id := range []market.ExchangeID{binance, okx} {
 		for _, class := range market.Classes() {
@@ -403,7 +404,7 @@ func newRig(boot string, keeper *fakeKeeper) *rig {
 	})
 	r.board = ops.NewBoard(ops.BoardConfig{
 		Instance: "gw-1", Version: "1.0", StartedAt: time.Now(), Exchanges: []market.ExchangeID{binance, okx}, Guard: r.guard,
-		Answers: r.answers, Feed: r.feed, Overrides: r.overrides, Journal: r.journal,
+		Answers: r.answers, Feed: r.feed, Clients: r.clients, Overrides: r.overrides, Journal: r.journal,
 		Thresholds: func(market.ExchangeID, market.Class) ops.Thresholds { return ops.Thresholds{Consecutive: 5} },
 		FreshFor:   time.Second, StaleMax: time.Hour, Registerer: r.registry,
 	})

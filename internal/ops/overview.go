@@ -9,18 +9,19 @@ import (
 // Overview is everything that an operator sees at one moment. Its JSON is the answer of GET /v1/circuits and each `state`
 // of its event stream; the dashboard, the plain page and `gateway status` show it and nothing else. It names no account.
 type Overview struct {
-	Instance     string     `json:"instance"`
-	Version      string     `json:"version"`
-	Boot         string     `json:"boot"`
-	Now          time.Time  `json:"now"`
-	StartedAt    time.Time  `json:"started_at"`
-	HistorySince time.Time  `json:"history_since"` // events from here on are known, 24 hours back at most
-	LastEvent    string     `json:"last_event"`    // id of the newest event that this shows, "" before the first
-	Level        Level      `json:"level"`         // of the worst exchange
-	Headline     string     `json:"headline"`      // the worst state in words, and who else is not well
-	Degraded     []string   `json:"degraded"`      // parts of the gateway itself that do not work as configured
-	Exchanges    []Exchange `json:"exchanges"`     // in their configured order, always the same
-	Books        []Book     `json:"books"`         // answered in the last 10 min or streamed, at most 200, the oldest ages first
+	Instance     string      `json:"instance"`
+	Version      string      `json:"version"`
+	Boot         string      `json:"boot"`
+	Now          time.Time   `json:"now"`
+	StartedAt    time.Time   `json:"started_at"`
+	HistorySince time.Time   `json:"history_since"` // events from here on are known, 24 hours back at most
+	LastEvent    string      `json:"last_event"`    // id of the newest event that this shows, "" before the first
+	Level        Level       `json:"level"`         // of the worst exchange
+	Headline     string      `json:"headline"`      // the worst state in words, and who else is not well
+	Degraded     []string    `json:"degraded"`      // parts of the gateway itself that do not work as configured
+	Exchanges    []Exchange  `json:"exchanges"`     // in their configured order, always the same
+	Books        []Book      `json:"books"`         // answered in the last 10 min or streamed, at most 200, the oldest ages first
+	Clients      []ClientUse `json:"clients"`       // that did most in the last minute, at most 10
 }
 
 // Level is how bad it is.
@@ -224,4 +225,14 @@ type Book struct {
 	LastResync    *time.Time        `json:"last_resync"` //
 	ResyncReason  string            `json:"resync_reason,omitempty"`
 	StreamedSince *time.Time        `json:"streamed_since"`
+}
+
+// ClientUse is what a client of the gateway does. Callers without a key are not in it.
+type ClientUse struct {
+	Client   string `json:"client"`         // its name in the keys file
+	Requests int64  `json:"requests"`       // of the last minute, refused ones included
+	Refused  int64  `json:"refused"`        // of the last minute, for the client's quota
+	Upstream int64  `json:"upstream_units"` // of exchanges' limits, spent on its behalf in the last minute
+	InFlight int    `json:"in_flight"`      // requests that are being answered
+	Streams  int    `json:"streams"`        // connections
 }

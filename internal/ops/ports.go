@@ -92,6 +92,13 @@ type Answers interface {
 	Ask(ctx context.Context, id market.ExchangeID, class market.Class) error
 }
 
+// Clients tells what the clients of the gateway do. It does no I/O.
+type Clients interface {
+	// Top lists the n clients that did most in the last minute, those that cost exchanges most first. Who did nothing is not
+	// in it.
+	Top(n int) []ClientUse
+}
+
 // Reloader applies the configuration file anew, or changes nothing and says why.
 type Reloader interface {
 	Reload(ctx context.Context) (changed, needRestart []string, err error)
