@@ -58,6 +58,14 @@ func (b *binance) endpoints() []*endpoint {
 		{path: "/api/v3/ticker/bookTicker", class: ClassMarketData, symbol: "symbol", params: []string{"symbol", "symbols", "symbolStatus"}, weight: quotes, serve: b.bookTicker},
 		{path: "/api/v3/ticker/price", class: ClassMarketData, symbol: "symbol", params: []string{"symbol", "symbols", "symbolStatus"}, weight: quotes, serve: b.price},
 		{path: "/api/v3/ticker/24hr", class: ClassReference, symbol: "symbol", params: []string{"symbol", "symbols", "type", "symbolStatus"}, weight: dayWeight, serve: b.day},
+		{path: "/api/v3/avgPrice", class: ClassReference, symbol: "symbol", params: []string{"symbol"}, weight: averageWeight, serve: b.average},
+		{path: "/api/v3/klines", class: ClassReference, symbol: "symbol", params: klineParams, weight: klineWeight, serve: b.klines},
+		{path: "/api/v3/uiKlines", class: ClassReference, symbol: "symbol", params: klineParams, weight: klineWeight, serve: b.klines},
+		{path: "/api/v3/trades", class: ClassReference, symbol: "symbol", params: []string{"symbol", "limit"}, weight: tradesWeight, serve: b.trades},
+		{
+			path: "/api/v3/aggTrades", class: ClassReference, symbol: "symbol", weight: aggTradesWeight,
+			params: []string{"symbol", "fromId", "startTime", "endTime", "limit"}, serve: b.aggTrades,
+		},
 		{
 			path: "/api/v3/account", class: ClassAccount, private: true, weight: func(url.Values) int { return 20 },
 			params: []string{"omitZeroBalances", "recvWindow", "timestamp", "signature"}, serve: b.account,

@@ -156,13 +156,19 @@ func (b *binance) exchangeInfo(c *call) answer {
 	if s := c.query.Get("symbolStatus"); s != "" && !slices.Contains([]string{"TRADING", "HALT", "BREAK"}, s) {
 		return binanceError(http.StatusBadRequest, -1130, "Data sent for parameter 'symbolStatus' is not valid.")
 	}
+	allowed, a, ok := permissions(c)
+	if !ok {
+		return a
+	}
 	pairs, _, a, ok := b.selected(c)
 	if !ok {
 		return a
 	}
 	symbols := make([]object, 0, len(pairs))
 	for _, p := range pairs {
-		symbols = append(symbols, b.symbolInfo(c, p))
+		if len(allowed) == 0 || slices.ContainsFunc(p.permissions(), func(s string) bool { return slices.Contains(allowed, s) }) {
+			symbols = append(symbols, b.symbolInfo(c, p))
+		}
 	}
 	limit := func(kind, interval string, num, limit int) object {
 		return object{"rateLimitType": kind, "interval": interval, "intervalNum": num, "limit": limit}
@@ -177,9 +183,18 @@ func (b *binance) exchangeInfo(c *call) answer {
 	})
 }
 
+// permissions are those of a pair: what is paid in USDT is traded on margin too.
+func (p *pair) permissions() []string {
+	all := []string{"SPOT", "MARGIN", "TRD_GRP_004", "TRD_GRP_005", "TRD_GRP_006"}
+	if p.Quote != "USDT" {
+		return append(all[:1:1], all[2:]...)
+	}
+	return all
+}
+
 func (b *binance) symbolInfo(c *call, p *pair) object {
 	tick, lot := p.tick.eight(1), p.lot.eight(1)
-	sets := [][]string{{"SPOT", "MARGIN", "TRD_GRP_004", "TRD_GRP_005", "TRD_GRP_006"}}
+	sets := [][]string{p.permissions()}
 	if c.query.Get("showPermissionSets") == "false" {
 		sets = [][]string{}
 	}
@@ -189,7 +204,7 @@ func (b *binance) symbolInfo(c *call, p *pair) object {
 		"orderTypes":     []string{"LIMIT", "LIMIT_MAKER", "MARKET", "STOP_LOSS", "STOP_LOSS_LIMIT", "TAKE_PROFIT", "TAKE_PROFIT_LIMIT"},
 		"icebergAllowed": true, "ocoAllowed": true, "otoAllowed": true, "opoAllowed": true, "quoteOrderQtyMarketAllowed": true,
 		"allowTrailingStop": true, "cancelReplaceAllowed": true, "amendAllowed": true, "pegInstructionsAllowed": true,
-		"isSpotTradingAllowed": p.State == Trading, "isMarginTradingAllowed": false,
+		"isSpotTradingAllowed": p.State == Trading, "isMarginTradingAllowed": p.State == Trading && slices.Contains(p.permissions(), "MARGIN"),
 		"filters": []object{
 			{"filterType": "PRICE_FILTER", "minPrice": tick, "maxPrice": "1000000.00000000", "tickSize": tick},
 			{"filterType": "LOT_SIZE", "minQty": lot, "maxQty": "9000000000.00000000", "stepSize": lot},

@@ -102,6 +102,25 @@ func (b *binance) selected(c *call) (pairs []*pair, single bool, a answer, ok bo
 	return pairs, false, answer{}, true
 }
 
+// permissions reads what symbols are to be filtered by: one name, or a list of them; nil without the parameter.
+func permissions(c *call) (names []string, a answer, ok bool) {
+	text := c.query.Get("permissions")
+	switch {
+	case text == "":
+		return nil, answer{}, true
+	case c.query.Has("symbol") || c.query.Has("symbols"):
+		return nil, binanceError(http.StatusBadRequest, -1128, "Combination of optional parameters invalid."), false
+	case permissionRange.MatchString(text):
+		return []string{text}, answer{}, true
+	}
+	if err := json.Unmarshal([]byte(text), &names); err != nil || len(names) == 0 {
+		return nil, illegal("permissions", permissionRange.String()), false
+	}
+	return names, answer{}, true
+}
+
+var permissionRange = regexp.MustCompile(`^[A-Z0-9_]{1,30}$`)
+
 // depthLimit reads limit: any whole number from 1; above 5000 is served as 5000.
 func depthLimit(text string) (int, answer, bool) {
 	if text == "" {
