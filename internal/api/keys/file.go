@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,6 +46,18 @@ type keyForm struct {
 // Parse reads a keys file as it is at a time. Unknown fields are errors with line and column; every other problem names the
 // key by its place and id, or the client. An empty file holds no keys.
 func Parse(text []byte, now time.Time) (*File, error) {
+	f, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(tooMany(f.Keys, now)...); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// parse is Parse without a look at how many keys a client has.
+func parse(text []byte) (*File, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("over %d bytes", maxFile)
 	}
@@ -74,8 +85,8 @@ func Parse(text []byte, now time.Time) (*File, error) {
 	} else {
 		problems = append(problems, f.takeClients(form.Clients)...)
 	}
-	if problems = append(problems, tooMany(f.Keys, now)...); len(problems) > 0 {
-		return nil, errors.Join(problems...)
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
@@ -240,62 +251,6 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
-// Append adds a key to a file, which is made if it does not exist, and keeps what else stands in it, comments included.
-// The file is replaced as a whole and readable by its owner alone, and two programs that append at once both succeed.
-func Append(path string, k Key) error {
-	if path == "" {
-		return errNoPlace
-	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	unlock, err := lock(dir)
-	if err != nil {
-		return fmt.Errorf("lock %s: %w", dir, err)
-	}
-	defer unlock()
-	old, err := read(path)
-	if err != nil {
-		return err
-	}
-	text, err := appended(old, k)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return replace(path, text)
-}
-
-// appended is the text of the file with one key more.
-func appended(old []byte, k Key) ([]byte, error) {
-	now := time.Now()
-	before, err := Parse(old, now)
-	if err != nil {
-		return nil, err
-	}
-	item, err := yaml.MarshalWithOptions(fileForm{Keys: []keyForm{form(&k)}}, yaml.IndentSequence(true))
-	if err != nil {
-		return nil, err
-	}
-	if len(before.Keys) > 0 {
-		// Below the last item, written as we write it. It holds unless the file is laid out in a way of its own.
-		_, list, _ := bytes.Cut(item, []byte("\n"))
-		text := append(append(bytes.TrimRight(bytes.Clone(old), " \n"), '\n'), list...)
-		if after, err := Parse(text, now); err == nil && len(after.Keys) == len(before.Keys)+1 {
-			return text, nil
-		}
-	}
-	after := File{Keys: append(slices.Clone(before.Keys), k), Clients: before.Clients}
-	text, err := after.encode()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := Parse(text, now); err != nil {
-		return nil, err // an id that is taken, or one key too many
-	}
-	return text, nil
-}
-
 // encode is the whole file in our own layout.
 func (f *File) encode() ([]byte, error) {
 	whole := fileForm{Keys: make([]keyForm, 0, len(f.Keys))}
@@ -309,25 +264,4 @@ func (f *File) encode() ([]byte, error) {
 		}
 	}
 	return yaml.MarshalWithOptions(whole, yaml.IndentSequence(true))
-}
-
-// replace writes beside the file and renames, so that a reader sees the old file or the new one.
-func replace(path string, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".keys-*") // made with mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

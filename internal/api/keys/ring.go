@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -11,10 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// pollEvery is how often the file is looked at for a change: a new key works, and a removed one is refused, that soon,
-// without a restart.
-const pollEvery = 2 * time.Second
 
 // Ring checks presented keys against a file's. It is safe for concurrent use; a check does no I/O.
 type Ring struct {
@@ -28,13 +23,6 @@ type Ring struct {
 
 	reading sync.Mutex  // one reading at a time, or the older of two could be the last; covers the lives of keys
 	seen    os.FileInfo // used by Open and Run only
-}
-
-// held is what a ring holds at one time. It is immutable, but for the lives of its keys.
-type held struct {
-	keys    map[string]*Key   // by id
-	clients map[string]Client // with settings, by name
-	version uint64
 }
 
 // NewRing is a ring of fixed keys without a file.
@@ -88,61 +76,6 @@ func (r *Ring) Degraded() []string {
 		return []string{Degraded}
 	}
 	return nil
-}
-
-// set takes the keys of f for those that there are. The lives of keys that are gone or others now end.
-func (r *Ring) set(f *File, now time.Time) {
-	before := r.held.Load()
-	if before == nil {
-		before = &held{}
-	}
-	next := &held{
-		keys: make(map[string]*Key, len(f.Keys)), clients: make(map[string]Client, len(f.Clients)), version: before.version + 1,
-	}
-	for i := range f.Keys {
-		k := f.Keys[i] // a copy: f is the caller's
-		if k.Client == "" {
-			k.Client = k.ID
-		}
-		next.keys[k.ID] = k.succeed(before.keys[k.ID])
-		r.had.Store(true)
-		if k.Scopes.Has(OpsWrite) {
-			r.wrote.Store(true)
-		}
-	}
-	for _, c := range f.Clients {
-		next.clients[c.Name] = c
-	}
-	r.held.Store(next)
-	for id, k := range before.keys {
-		if successor := next.keys[id]; successor == nil || successor.life != k.life {
-			k.life.end()
-		}
-	}
-	next.expire(now)
-}
-
-// succeed is the key to hold in the place of an older one, which may be nil: the old one itself if nothing was changed, and
-// one with its life if nobody who was let in by it has to be sent away.
-func (k *Key) succeed(old *Key) *Key {
-	switch {
-	case old == nil || old.life.isOver() || !old.stands(k):
-		k.life = newLife()
-	case sameKey(old, k):
-		return old
-	default:
-		k.life = old.life
-	}
-	return k
-}
-
-// expire ends the lives of keys whose time is over.
-func (h *held) expire(now time.Time) {
-	for _, k := range h.keys {
-		if k.Expired(now) {
-			k.life.end()
-		}
-	}
 }
 
 // lost tells whether the last key is gone.
@@ -236,62 +169,4 @@ func (r *Ring) ClientNames() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// Run follows changes of the file until ctx ends, and ends the lives of keys that expire. A file that cannot be read leaves
-// the keys as they were, is logged once for each change of it, and is tried again each time, for what keeps it from being
-// read may not be in the file. It returns nil.
-func (r *Ring) Run(ctx context.Context) error {
-	t := time.NewTicker(pollEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
-			r.poll()
-			r.expire(time.Now())
-		}
-	}
-}
-
-func (r *Ring) expire(now time.Time) {
-	r.reading.Lock() // with the lives of set
-	defer r.reading.Unlock()
-	r.held.Load().expire(now)
-}
-
-func (r *Ring) poll() {
-	if r.path == "" {
-		return
-	}
-	now := stat(r.path)
-	same := unchanged(r.seen, now)
-	if same && !r.bad.Load() {
-		return
-	}
-	r.seen = now
-	switch err := r.load(); {
-	case err == nil && r.lost():
-		r.log.Error("keys file holds no key any more, every key is refused: make a key, or restart to run without", slog.String("path", r.path))
-	case err == nil:
-		r.log.Info("keys file read", slog.Int("keys", r.Len()))
-	case !same:
-		r.log.Error("keys file not read, the keys stay as they were", slog.Any("err", err))
-	}
-}
-
-func stat(path string) os.FileInfo {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil // not there, or not readable: Load tells
-	}
-	return info
-}
-
-func unchanged(a, b os.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

@@ -1,0 +1,152 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Append adds a key to a file, which is made if it does not exist. A third valid key of a client is refused.
+func Append(path string, k Key) error {
+	return change(path, func(text lines, f *File) (lines, error) {
+		item, err := itemLines(&k)
+		if err != nil {
+			return nil, err
+		}
+		f.Keys = append(f.Keys, k)
+		return text.withItem(item), nil
+	})
+}
+
+// Revoke takes the key with an id out of a file and returns it. Gateways that read the file refuse it within 2 s, and close
+// the streams that it opened within 10 s. It works also on a file that is refused because a client has too many keys.
+func Revoke(path, id string) (Key, error) {
+	var gone Key
+	err := change(path, func(text lines, f *File) (lines, error) {
+		i := slices.IndexFunc(f.Keys, func(k Key) bool { return k.ID == id })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no key with the id %q: gateway key list shows them", shownID(id))
+		}
+		gone = f.Keys[i]
+		f.Keys = slices.Delete(f.Keys, i, i+1)
+		return text.withoutItem(i), nil
+	})
+	return gone, err
+}
+
+// IDOf is the id in a key's text, for whoever has found a key and revokes it. Any other text is returned as it is.
+func IDOf(text string) string {
+	if id, ok := split(text); ok {
+		return id
+	}
+	return text
+}
+
+// SetClient changes the settings of a client in a file, which is made if it does not exist, and returns them. A setting that
+// is 0 afterwards is left out of the file, and the default holds.
+func SetClient(path, name string, set func(*Client)) (Client, error) {
+	if err := ValidClient(name); err != nil {
+		return Client{}, err
+	}
+	c := Client{Name: name}
+	err := change(path, func(text lines, f *File) (lines, error) {
+		i, found := slices.BinarySearchFunc(f.Clients, name, func(c Client, name string) int { return strings.Compare(c.Name, name) })
+		if found {
+			c = f.Clients[i]
+		}
+		set(&c)
+		c.Name = name
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+		if found {
+			f.Clients[i] = c
+		} else {
+			f.Clients = slices.Insert(f.Clients, i, c)
+		}
+		return text.withClient(&c), nil
+	})
+	return c, err
+}
+
+// change rewrites a file. edit changes f to what the file is to hold, and the text to say so with everything else as people
+// wrote it, comments included. Text that does not hold f then, for it is laid out in a way of its own, gives way to f in our
+// layout. The file is replaced as a whole and readable by its owner alone, and two programs that change it at once both
+// succeed.
+func change(path string, edit func(text lines, f *File) (lines, error)) error {
+	if path == "" {
+		return errNoPlace
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
+	defer unlock()
+	old, err := read(path)
+	if err != nil {
+		return err
+	}
+	text, err := edited(old, edit)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return replace(path, text)
+}
+
+func edited(old []byte, edit func(text lines, f *File) (lines, error)) ([]byte, error) {
+	f, err := parse(old)
+	if err != nil {
+		return nil, err
+	}
+	before := len(tooMany(f.Keys, time.Now()))
+	next, err := edit(linesOf(old), f)
+	if err != nil {
+		return nil, err
+	}
+	if problems := tooMany(f.Keys, time.Now()); len(problems) > before {
+		return nil, errors.Join(problems...)
+	}
+	text := next.bytes()
+	if after, err := parse(text); err == nil && after.same(f) {
+		return text, nil
+	}
+	if text, err = f.encode(); err != nil {
+		return nil, err
+	}
+	_, err = parse(text) // an id that is taken, or one key too many for the size of a file
+	return text, err
+}
+
+func (f *File) same(g *File) bool {
+	return slices.EqualFunc(f.Keys, g.Keys, func(a, b Key) bool { return a.ID == b.ID && sameKey(&a, &b) }) &&
+		slices.Equal(f.Clients, g.Clients)
+}
+
+// replace writes beside the file and renames, so that a reader sees the old file or the new one.
+func replace(path string, text []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".keys-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
