@@ -179,7 +179,7 @@ func (c *Client) Errors(ctx context.Context) ([]ErrorEntry, error) {
 	return answer.Errors, nil
 }
 
-var errNoFreshness = errors.New("it does not say how fresh it is")
+var errIncomplete = errors.New("it lacks a part without which it must not be used")
 
 // The checks refuse an answer that lacks what it must not be used without: JSON of something else, such as {}, would read as
 // an empty book or an empty account.
@@ -206,7 +206,7 @@ func (b *Balance) check() error {
 func needs(parts ...string) error {
 	for _, s := range parts {
 		if s == "" {
-			return errNoFreshness
+			return errIncomplete
 		}
 	}
 	return nil
