@@ -28,6 +28,7 @@ const (
 	breaker    = "github.com/sony/gobreaker"
 	redis      = "github.com/redis/go-redis"
 	chi        = "github.com/go-chi/chi"
+	cors       = "github.com/go-chi/cors"
 	prometheus = "github.com/prometheus/client_golang"
 	yaml       = "github.com/goccy/go-yaml"
 	syncx      = "golang.org/x/sync"
@@ -60,19 +61,20 @@ var rules = map[string]rule{
 	"internal/notify":                {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/tracing":               {ours: []string{"internal/market"}, outside: []string{otel}},
 	"internal/dashboard":             {ours: []string{"internal/market", "internal/ops", "docs/runbooks"}},
-	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/feed", "internal/feed/hub", "internal/ops", "internal/api/keys", "internal/api/session", "internal/api/stream"}, outside: []string{chi, prometheus}},
+	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/feed", "internal/feed/hub", "internal/ops", "internal/compat", "internal/api/keys", "internal/api/quota", "internal/api/session", "internal/api/stream"}, outside: []string{chi, cors, prometheus}},
 	"internal/api/stream":            {ours: []string{"internal/market", "internal/feed", "internal/feed/hub"}, outside: []string{gobwas, prometheus}},
 	"internal/api/session":           {ours: []string{"internal/api/keys"}},
 	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},
 	"internal/api/quota":             {ours: []string{"internal/market", "internal/api/keys"}, outside: []string{rate, prometheus}},
 	"internal/archtest":              {},
 	"docs/runbooks":                  {},
+	"client":                         {outside: []string{decimal, websocket}},
 }
 
 // free are the trees whose packages may import everything of ours, and the libraries of a program.
 var free = map[string]rule{
 	"cmd/exchangesim": {ours: []string{"internal/exchangesim"}, outside: []string{kong, syncx}},
-	"cmd":             {ours: []string{"internal", "cmd/gateway"}, outside: []string{redis, prometheus, yaml, kong, syncx, otel}},
+	"cmd":             {ours: []string{"internal", "cmd/gateway", "client"}, outside: []string{redis, prometheus, yaml, kong, syncx, otel}},
 	"test":            {ours: []string{"internal", "cmd", "test"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal, gobwas, websocket}},
 }
 
