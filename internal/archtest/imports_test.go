@@ -57,6 +57,7 @@ var rules = map[string]rule{
 	"internal/feed/hub":              {ours: []string{"internal/market", "internal/feed"}, outside: []string{prometheus}},
 	"internal/gateway":               {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/compat":                {ours: []string{"internal/market", "internal/gateway"}},
+	"internal/compat/binance":        {ours: []string{"internal/market", "internal/gateway", "internal/compat"}},
 	"internal/ops":                   {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/notify":                {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/tracing":               {ours: []string{"internal/market"}, outside: []string{otel}},
