@@ -33,3 +33,9 @@ func (w *Watch) Queued() int {
 	defer w.mu.Unlock()
 	return len(w.queue)
 }
+
+// The faults of a message.
+var (
+	ErrGap        = errGap
+	ErrBadMessage = errBadMessage
+)

@@ -93,6 +93,9 @@ func (t *topic) status(m *message, now time.Time) {
 
 // forget drops what is held: an operator took it away.
 func (t *topic) forget() {
+	if t.bookDirty {
+		t.missed++
+	}
 	t.held, t.synced, t.bookDirty = false, false, false
 	t.bids.all, t.asks.all = nil, nil
 }
