@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/compat"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 	"exchange-gateway/internal/ops"
@@ -37,7 +38,7 @@ func (n *note) fail(p *problem, err error) {
 	n.code = p.Code
 	// A refusal of ours repeats what the caller wrote, which is not for the log; its code says it all. It is never wrapped.
 	switch err.(type) {
-	case *requestError, *ops.RefusedError:
+	case *requestError, *ops.RefusedError, *compat.Refusal:
 	default:
 		n.err = err
 	}
@@ -189,7 +190,10 @@ func (l *accessLog) line(level slog.Level, c *call, r *http.Request, now time.Ti
 		attrs = append(attrs, slog.String("kind", n.kind.String()))
 	}
 	if c.key != nil {
-		attrs = append(attrs, slog.String("key_id", c.key.ID))
+		attrs = append(attrs, slog.String("key_id", c.key.ID), slog.String("client", c.key.Client))
+	}
+	if a := address(r); a.IsValid() {
+		attrs = append(attrs, slog.String("address", a.String()))
 	}
 	if n.err != nil {
 		attrs = append(attrs, slog.Any("err", n.err))

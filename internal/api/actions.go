@@ -37,11 +37,11 @@ func (s *Server) serveAction(a action) http.HandlerFunc {
 		traced := s.trace(c, r)
 		result := resultFailed // also of a panic
 		defer func() { s.metrics.actions[a.verb][result].Inc() }()
-		if !s.operations.enter() {
+		if !s.operations.enter(false) {
 			s.fail(c, r, errOverloaded)
 			return
 		}
-		defer s.operations.leave()
+		defer s.operations.leave(false)
 		out, err := s.act(traced, c, r, &a)
 		if err != nil {
 			s.fail(c, r, err)
@@ -85,7 +85,7 @@ func (s *Server) readOrder(c *call, r *http.Request, a *action) (o ops.Order, er
 	if err := sameOrigin(r); err != nil {
 		return o, err
 	}
-	st, err := s.standing(r)
+	st, err := s.standing(c, r)
 	if err != nil {
 		return o, err
 	}

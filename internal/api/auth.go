@@ -2,10 +2,15 @@ package api
 
 import (
 	"cmp"
+	"log/slog"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"strings"
+	"time"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/market"
 )
 
@@ -16,6 +21,7 @@ const (
 	accessFree     access = iota // anybody: it tells nothing about anybody
 	accessPage                   // anybody who may see that the dashboard is there; the page itself has no data
 	accessMarket                 // market:read, unless market data is free on this listener
+	accessStream                 // the same, but the key may come later, in the first message
 	accessCircuits               // ops:read, unless market data is free on this listener
 	accessAccount                // a key; which account it may read is checked when the account is known
 	accessOps                    // ops:read by a key or a session, unless the listener is free
@@ -30,42 +36,127 @@ const (
 // authorize finds the caller's key and checks it against what the route asks for. A key that is sent is checked also
 // where none is needed: whoever mistypes one must not find out at the first balance.
 func (s *Server) authorize(c *call, r *http.Request, need access) error {
-	text, sent := presented(r.Header)
+	text, sent := c.presented(r.Header)
 	if sent {
-		k, ok := s.cfg.Keys.Check(text)
-		if !ok {
-			return s.unauthenticated()
+		k, err := s.identify(text, address(r), c.start)
+		if err != nil {
+			return err
 		}
-		c.key = k
+		if err := s.belongs(c, k); err != nil {
+			return err
+		}
 	} else if need == accessOps || need == accessPage {
-		c.key, _ = s.cookie(r)
+		c.key, _, c.cookie = s.cookie(r)
 	}
 	switch need {
 	case accessFree:
 		return nil
 	case accessPage:
-		return local(s.cfg.AdminOnLoopback, r, c.key)
+		return local(s.cfg.AdminOnLoopback, c, r)
 	case accessMarket:
-		return s.needs(c, s.cfg.MarketNeedsKey, keys.MarketRead)
+		return cmp.Or(s.direct(c, r), s.needs(c, s.marketNeedsKey(c), keys.MarketRead))
+	case accessStream:
+		return cmp.Or(s.direct(c, r), s.needs(c, sent && s.marketNeedsKey(c), keys.MarketRead))
 	case accessCircuits:
-		return cmp.Or(local(s.cfg.PublicOnLoopback, r, c.key), s.needs(c, s.cfg.MarketNeedsKey, keys.OpsRead))
+		return cmp.Or(local(s.cfg.PublicOnLoopback, c, r), s.needs(c, s.marketNeedsKey(c), keys.OpsRead))
 	case accessOps:
-		return cmp.Or(local(s.cfg.AdminOnLoopback, r, c.key), s.needs(c, s.cfg.OpsNeedsKey, keys.OpsRead))
+		return cmp.Or(local(s.cfg.AdminOnLoopback, c, r), s.needs(c, s.opsNeedKey(c), keys.OpsRead))
 	case accessAccount:
 	}
 	if c.key == nil {
-		return s.unauthenticated()
+		return cmp.Or(s.direct(c, r), s.unauthenticated())
 	}
 	return nil
 }
 
+// identify checks a key that was sent, in whatever way: in a header, at a login, in the first message of a stream. Who sent
+// too many wrong ones from an address is heard again after a while, also with a right one, or trying keys would not be slowed
+// down; but a key that was in use there goes on working, so that nobody is locked out by a neighbour.
+func (s *Server) identify(text string, from netip.Addr, now time.Time) (*keys.Key, error) {
+	from = network(from)
+	wait := s.guesses.slowed(from, now)
+	k, ok := s.cfg.Keys.Check(text)
+	if !ok {
+		if wait = s.guesses.wrong(from, now); wait > 0 {
+			return nil, tooManyKeys(wait)
+		}
+		s.noteExpired(text, now)
+		return nil, s.unauthenticated()
+	}
+	if wait > 0 && !k.UsedFrom(from, now.Add(-knownFor)) {
+		return nil, tooManyKeys(wait)
+	}
+	k.Use(now, from)
+	return k, nil
+}
+
+func tooManyKeys(wait time.Duration) error {
+	return &requestError{code: CodeClientRateLimited, wait: wait, detail: "Too many wrong keys came from this address just now."}
+}
+
+// noteExpired tells the log, and nobody else, that a refused key was right once: its holder asks why the bot stands still.
+func (s *Server) noteExpired(text string, now time.Time) {
+	k, ok := s.cfg.Keys.Expired(text)
+	if !ok {
+		return
+	}
+	if omitted, ok := s.access.admit(repeatKey{code: CodeUnauthenticated, warning: true}, now); ok {
+		s.log.Warn("key refused, it has expired", slog.String("key_id", k.ID), slog.String("client", k.Client), slog.Int("omitted", omitted))
+	}
+}
+
+// belongs puts a request on the account of the key's client. On the admin listener nobody has a quota: an operator who comes
+// to end a flood must not be kept out by it.
+func (s *Server) belongs(c *call, k *keys.Key) error {
+	c.key = k
+	if !c.public {
+		return nil
+	}
+	c.client = s.clients.Of(k)
+	c.verdict = c.client.Request(c.start)
+	return limited(c.verdict)
+}
+
+func limited(v quota.Verdict) error {
+	if v.OK {
+		return nil
+	}
+	return &requestError{
+		code: CodeClientRateLimited, wait: v.Wait,
+		detail: "The client of this key has used up its quota of " + strconv.Itoa(v.Limit) + " requests a second.",
+	}
+}
+
+// marketNeedsKey tells whether market data needs a key for a request.
+func (s *Server) marketNeedsKey(c *call) bool {
+	return s.cfg.MarketNeedsKey || c.proxied && !s.cfg.AllowOpen
+}
+
+// opsNeedKey tells the same of what operators see.
+func (s *Server) opsNeedKey(c *call) bool { return s.cfg.OpsNeedsKey || c.proxied && !s.cfg.AllowOpen }
+
 // local refuses a request without a valid key that comes to a listener on loopback by a foreign name. A web page can make a
 // name of its own point to this machine, and then read whatever a browser may ask here (DNS rebinding); it cannot change
 // the name that the browser puts into Host. A valid key or session shows that it is no such page: it has neither, and the
-// cookie belongs to another name.
-func local(onLoopback bool, r *http.Request, k *keys.Key) error {
-	if onLoopback && k == nil && !loopbackName(r.Host) {
+// cookie belongs to another name. What a trusted proxy passes on comes by the proxy's name, and is not taken for local.
+func local(onLoopback bool, c *call, r *http.Request) error {
+	if !onLoopback || c.key != nil || c.proxied {
+		return nil
+	}
+	if forwarded(r.Header) {
+		return errForwarded
+	}
+	if !loopbackName(r.Host) {
 		return errForeignName
+	}
+	return nil
+}
+
+// direct refuses a request without a valid key that somebody passed on to a listener on loopback: it may come from
+// anywhere, and looks as if it came from this machine.
+func (s *Server) direct(c *call, r *http.Request) error {
+	if s.cfg.PublicOnLoopback && c.key == nil && !c.proxied && forwarded(r.Header) {
+		return errForwarded
 	}
 	return nil
 }
@@ -101,8 +192,30 @@ func forbiddenAccount(exchange market.ExchangeID) error {
 	}
 }
 
-// presented is the one key of a request. Two different ones, or an Authorization of another scheme, are no valid key:
-// sent is true and the text is not one.
+// presented is the one key of a request. A bot that speaks to a facade sends it where its exchange looks for one; a text there
+// that is no key of ours is the exchange's own, and not looked at.
+func (c *call) presented(h http.Header) (text string, sent bool) {
+	text, sent = presented(h)
+	if c.dialect == nil {
+		return text, sent
+	}
+	for _, own := range h["X-Mbx-Apikey"] {
+		if !strings.HasPrefix(own, keyPrefix) {
+			continue
+		}
+		if sent && own != text {
+			return "", true
+		}
+		text, sent = own, true
+	}
+	return text, sent
+}
+
+// keyPrefix is how every key begins.
+const keyPrefix = "gw_"
+
+// presented is the one key of a request's headers. Two different ones, or an Authorization of another scheme, are no valid
+// key: sent is true and the text is not one.
 func presented(h http.Header) (text string, sent bool) {
 	auth, apiKey := h["Authorization"], h["X-Api-Key"]
 	if len(auth)+len(apiKey) == 0 {

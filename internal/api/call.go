@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/api/quota"
+	"exchange-gateway/internal/compat"
 	"exchange-gateway/internal/market"
 )
 
@@ -37,6 +39,14 @@ type call struct {
 	abort  bool // the connection is broken off when the call ends
 	key    *keys.Key
 	note   note
+
+	public  bool           // it came to the public listener
+	proxied bool           // through a trusted proxy: it is not from this machine
+	cookie  string         // of the session that stands for the key, "" without one
+	client  *quota.Client  // whose key it is, nil for callers without a quota
+	verdict quota.Verdict  // what the client's quota said
+	dialect compat.Dialect // of the facade that answers, nil for all else
+
 	span   market.RequestSpan // nil without one
 	doc    doc
 	values []string // room for the header values of this request; it outlives the call, see header
@@ -75,14 +85,28 @@ func (c *call) header(name, value string) {
 
 // send writes the document as the whole answer. Every answer names its length, so that HEAD says what GET would and a
 // reader can tell a body that broke off.
-func (c *call) send(status int, contentType []string) {
+func (c *call) send(status int, contentType []string) { c.sendBody(status, contentType, c.doc.b) }
+
+// sendBody is send for a text that is somebody else's; it is not changed.
+func (c *call) sendBody(status int, contentType []string, body []byte) {
 	h := c.Header()
 	h["Content-Type"] = contentType
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
-	c.header("Content-Length", strconv.Itoa(len(c.doc.b)))
+	c.header("Content-Length", strconv.Itoa(len(body)))
+	c.tellQuota(time.Now())
 	c.WriteHeader(status)
-	_, _ = c.Write(c.doc.b) // a caller that left is seen by the server, and there is nobody to tell
+	_, _ = c.Write(body) // a caller that left is seen by the server, and there is nobody to tell
+}
+
+// tellQuota says in the headers what the client has left, as late as it can: what the request itself spent is in it.
+func (c *call) tellQuota(now time.Time) {
+	if c.client == nil {
+		return
+	}
+	var buf [96]byte
+	c.header("Ratelimit-Policy", c.client.RateLimitPolicy())
+	c.header("Ratelimit", string(c.client.AppendRateLimit(buf[:0], c.verdict, now)))
 }
 
 // Unwrap lets http.ResponseController reach the connection.

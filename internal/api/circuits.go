@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"exchange-gateway/internal/api/stream"
 	"exchange-gateway/internal/ops"
@@ -22,7 +23,7 @@ func (s *Server) circuitEvents(_ context.Context, c *call, r *http.Request, _ *q
 	switch {
 	case s.draining.Load():
 		return stream.ErrStopping
-	case stream.Foreign(r):
+	case s.foreign(c, r):
 		return stream.ErrForeignOrigin
 	}
 	if err := s.watchers.enter(); err != nil {
@@ -37,6 +38,23 @@ func (s *Server) circuitEvents(_ context.Context, c *call, r *http.Request, _ *q
 		return &requestError{code: CodeOverloaded, detail: "Too many clients follow the events already: " + strconv.Itoa(ops.MaxWatchers) + "."}
 	}
 	defer w.Close()
-	s.metrics.watches[s.watchers.serve(c, r, w)].Inc()
+	s.metrics.watches[s.watchers.serve(c, r, w, s.life(c))].Inc()
 	return nil
+}
+
+// life has a function called when what a call was let in with is no longer valid: its key, or the session that stands for it.
+func (s *Server) life(c *call) func(end func()) (stop func()) {
+	k, cookie := c.key, c.cookie
+	switch {
+	case k == nil:
+		return func(func()) func() { return func() {} }
+	case cookie == "":
+		return func(end func()) func() { return s.lives.join(k.Life(), end) }
+	}
+	return func(end func()) func() {
+		return s.lives.poll(func() bool {
+			_, _, ok := s.sessions.Check(cookie, time.Now())
+			return ok
+		}, end)
+	}
 }

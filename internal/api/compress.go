@@ -31,7 +31,11 @@ func (p *packers) get(w io.Writer) *gzip.Writer {
 // sendPacked is send, compressed for callers who accept it. It is for long lists that rarely change; books are sent as
 // they are, because their age changes with every answer, and balances because no length should depend on them.
 func (s *Server) sendPacked(c *call, r *http.Request, status int) {
-	c.Header()["Vary"] = varyEncoding
+	if h := c.Header(); h["Vary"] == nil {
+		h["Vary"] = varyEncoding
+	} else {
+		h.Add("Vary", varyEncoding[0])
+	}
 	if len(c.doc.b) < packFrom || !acceptsGzip(r.Header["Accept-Encoding"]) {
 		c.send(status, jsonType)
 		return

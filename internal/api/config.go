@@ -5,25 +5,32 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/api/session"
+	"exchange-gateway/internal/compat"
 	"exchange-gateway/internal/feed/hub"
 	"exchange-gateway/internal/market"
 )
 
 // Config is what the server needs. A zero number or duration means the default beside it.
 type Config struct {
-	Books    Books      // needed
-	Accounts Accounts   // needed
-	Keys     *keys.Ring // needed; may be empty
-	Hub      *hub.Hub   // fans streamed books out; nil: the routes of streams are not there
-	Feed     Feed       // tells of them; nil tells nothing
-	Board    Board      // shows circuits; nil: its routes are not there
-	Desk     Desk       // carries out what operators order; needed with a board, and of no use without
+	Books    Books          // needed
+	Accounts Accounts       // needed
+	Keys     *keys.Ring     // needed; may be empty
+	Clients  *quota.Clients // what each client may do; nil: the defaults of package quota, and a quarter of what is bounded below
+	Hub      *hub.Hub       // fans streamed books out; nil: the routes of streams are not there
+	Feed     Feed           // tells of them; nil tells nothing
+	Board    Board          // shows circuits; nil: its routes are not there
+	Desk     Desk           // carries out what operators order; needed with a board, and of no use without
 
 	// Dashboard is the page on the admin listener: / and everything under /ui. Nil: there is none.
 	Dashboard http.Handler
@@ -41,6 +48,19 @@ type Config struct {
 	AdminOnLoopback bool
 	// PublicOnLoopback says that the public listener is on loopback: the same is asked of those who look at circuits there.
 	PublicOnLoopback bool
+
+	// AllowOpen says that somebody else guards the listeners: what a key is needed for beyond this machine needs none. It is
+	// asked for requests that come through a trusted proxy; for the listeners themselves the two above have it in them.
+	AllowOpen bool
+
+	// TrustedProxies are the networks whose X-Forwarded-For and X-Forwarded-Proto are believed. What comes from one of their
+	// addresses came through a proxy and is not from this machine, whatever the listener. Empty: the headers are not believed.
+	TrustedProxies []netip.Prefix
+	// CORSOrigins are the origins whose pages may read the public listener and open its streams, exactly as browsers write
+	// them: scheme, host and port. Empty: none but the gateway's own.
+	CORSOrigins []string
+	// Dialects are the facades of the public listener, each under /compat/ and its exchange.
+	Dialects []compat.Dialect
 
 	// SessionSecret signs the sessions of browsers: at least session.SecretSize random bytes, kept from one start to the
 	// next. Empty: a new one, and sessions end with the process.
@@ -98,8 +118,39 @@ func (c Config) Validate() error {
 	if c.FreshFor < 0 || c.Deadline < 0 {
 		errs = append(errs, errors.New("durations cannot be negative"))
 	}
+	errs = append(errs, c.proxies(), c.origins(), c.facades())
 	if d := c.withDefaults(); d.DefaultDepth < 1 || d.DefaultDepth > d.MaxDepth || d.MaxInFlight < 1 {
 		errs = append(errs, fmt.Errorf("depth %d of at most %d, and %d requests in flight make no sense", d.DefaultDepth, d.MaxDepth, d.MaxInFlight))
 	}
 	return errors.Join(errs...)
+}
+
+// proxies refuses networks that would never match: addresses are compared after IPv4 in IPv6 is folded.
+func (c Config) proxies() error {
+	if i := slices.IndexFunc(c.TrustedProxies, func(p netip.Prefix) bool { return !p.IsValid() || p.Addr().Is4In6() }); i >= 0 {
+		return fmt.Errorf("trusted proxy %v is no network of IPv4 or IPv6", c.TrustedProxies[i])
+	}
+	return nil
+}
+
+// origins refuses patterns: a page is let in by its whole name.
+func (c Config) origins() error {
+	for _, o := range c.CORSOrigins {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || o != u.Scheme+"://"+u.Host || strings.Contains(o, "*") {
+			return fmt.Errorf("%q is no origin: scheme, host and port, as https://desk.example.com", o)
+		}
+	}
+	return nil
+}
+
+func (c Config) facades() error {
+	seen := make(map[market.ExchangeID]bool, len(c.Dialects))
+	for _, d := range c.Dialects {
+		if d == nil || !plainName(string(d.Exchange())) || seen[d.Exchange()] {
+			return errors.New("a facade is missing, has no name, or is there twice")
+		}
+		seen[d.Exchange()] = true
+	}
+	return nil
 }

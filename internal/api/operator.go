@@ -33,33 +33,35 @@ type standing struct {
 
 // standing finds who asks. The error is a key that is sent and not valid, or nobody who asks by a foreign name; a cookie that
 // is not valid is as good as none, for browsers send it unasked.
-func (s *Server) standing(r *http.Request) (standing, error) {
+func (s *Server) standing(c *call, r *http.Request) (standing, error) {
 	text, sent := presented(r.Header)
 	if !sent {
-		k, ends := s.cookie(r)
-		return s.standingOf(k, ends), local(s.cfg.AdminOnLoopback, r, k)
+		k, ends, _ := s.cookie(r)
+		c.key = k
+		return s.standingOf(c, k, ends), local(s.cfg.AdminOnLoopback, c, r)
 	}
-	k, ok := s.cfg.Keys.Check(text)
-	if !ok {
-		return standing{}, s.unauthenticated()
+	k, err := s.identify(text, address(r), c.start)
+	if err != nil {
+		return standing{}, err
 	}
-	return s.standingOf(k, time.Time{}), nil
+	c.key = k
+	return s.standingOf(c, k, time.Time{}), nil
 }
 
-// cookie is the key of the session that a browser has, nil without one.
-func (s *Server) cookie(r *http.Request) (k *keys.Key, ends time.Time) {
+// cookie is the key of the session that a browser has, nil without one, and the text that stands for it.
+func (s *Server) cookie(r *http.Request) (k *keys.Key, ends time.Time, value string) {
 	now := time.Now()
 	for _, c := range r.CookiesNamed(sessionCookie) { // at most as many as fit into the header
 		if k, ends, ok := s.sessions.Check(c.Value, now); ok {
-			return k, ends
+			return k, ends, c.Value
 		}
 	}
-	return nil, time.Time{}
+	return nil, time.Time{}, ""
 }
 
 // standingOf tells whether an operator may act. Where there is a key that may, one is needed. Where there is none, whoever
 // works on this machine may: somebody at 2 a.m. must not have to make a key first. [local] has kept out web pages by then.
-func (s *Server) standingOf(k *keys.Key, ends time.Time) standing {
+func (s *Server) standingOf(c *call, k *keys.Key, ends time.Time) standing {
 	st := standing{key: k, ends: ends}
 	switch {
 	case k != nil && !k.Scopes.Has(keys.OpsWrite):
@@ -69,7 +71,7 @@ func (s *Server) standingOf(k *keys.Key, ends time.Time) standing {
 		if st.err = errActorUnknown; !s.cfg.Keys.Holds(keys.OpsWrite) {
 			st.err = errNoKeyLeft
 		}
-	case !s.cfg.AdminOnLoopback:
+	case !s.cfg.AdminOnLoopback, c.proxied:
 		st.err = errNotLocal
 	default:
 		st.local = true
@@ -82,6 +84,7 @@ var (
 	errNoKeyLeft    = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write, and the keys file has none that can be read now. Make one with: gateway key new --scope ops:write. If there is to be none, restart the gateway."}
 	errNotLocal     = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one only the machine itself may, through a listener on loopback. Make one with: gateway key new --scope ops:write"}
 	errForeignName  = &requestError{code: CodeForbidden, detail: "Without a valid key this is answered only to who asks by a name of this machine: localhost or 127.0.0.1. A web page can make a name of its own point here."}
+	errForwarded    = &requestError{code: CodeForbidden, detail: "The request was passed on by something in front of the gateway, which makes the whole network look like this machine. Set trusted_proxies to its address, make keys (gateway key new), and send one."}
 	errForeignPage  = &requestError{code: CodeForbidden, detail: "The request comes from a web page of another origin. It is no matter of the key; programs send no Origin."}
 )
 

@@ -42,7 +42,7 @@ func (s *Server) bookQuery(c *call, r *http.Request, q *query) (ask gateway.Book
 	if ask.Pair, err = q.pair(); err != nil {
 		return ask, err
 	}
-	if ask.MaxAge, err = q.maxAge(); err != nil {
+	if ask.MaxAge, err = s.maxAge(c, q); err != nil {
 		return ask, err
 	}
 	ask.RequireLive, err = q.requireLive()

@@ -18,7 +18,7 @@ func (s *Server) orderBooks(ctx context.Context, c *call, r *http.Request, q *qu
 	if err != nil {
 		return err
 	}
-	maxAge, err := q.maxAge()
+	maxAge, err := s.maxAge(c, q)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Server) price(ctx context.Context, c *call, r *http.Request, q *query) 
 	if err != nil {
 		return err
 	}
-	maxAge, err := q.maxAge()
+	maxAge, err := s.maxAge(c, q)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/compat"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 	"exchange-gateway/internal/ops"
@@ -56,6 +57,9 @@ func (s *Server) problemOf(r *http.Request, err error) (p problem, ok bool) {
 			p.retryAfter = max(1, seconds(e.wait)) // our own bounds pass within moments
 		}
 		return p, true
+	}
+	if e, is := errors.AsType[*compat.Refusal](err); is {
+		return s.facadeProblem(e), true
 	}
 	if e, is := errors.AsType[*ops.RefusedError](err); is {
 		return s.refusal(e), true
@@ -296,6 +300,10 @@ func (s *Server) fail(c *call, r *http.Request, err error) {
 	}
 	if p.retryable {
 		c.header("Retry-After", strconv.FormatInt(p.retryAfter, 10))
+	}
+	if c.dialect != nil {
+		s.refuse(c, &p, err)
+		return
 	}
 	// The others need no header of their own.
 	//exhaustive:ignore

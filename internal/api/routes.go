@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+
+	"exchange-gateway/internal/market"
 )
 
 // Route names what a request asked for. It is a metric label and a log field, so a path that is not one of ours is
@@ -33,6 +35,7 @@ const (
 	RouteSession
 	RouteMe
 	RouteDashboard
+	RouteCompat
 	RouteCapture
 	RouteLive
 	RouteReady
@@ -45,7 +48,7 @@ var routeNames = [routeCount]string{
 	RouteMarkets: "markets", RouteStatus: "status", RouteBalance: "balance", RouteOrderBooks: "orderbooks", RoutePrice: "price",
 	RouteErrors: "errors", RouteStream: "stream", RouteStreamOrderBook: "stream_orderbook",
 	RouteCircuits: "circuits", RouteCircuitEvents: "circuit_events", RouteAction: "action", RouteSession: "session", RouteMe: "me",
-	RouteDashboard: "dashboard", RouteCapture: "capture", RouteLive: "livez", RouteReady: "readyz", RouteMetrics: "metrics",
+	RouteDashboard: "dashboard", RouteCompat: "compat", RouteCapture: "capture", RouteLive: "livez", RouteReady: "readyz", RouteMetrics: "metrics",
 }
 
 // String is the stable name.
@@ -104,7 +107,7 @@ func (s *Server) endpoints() []endpoint {
 // streamEndpoints are the routes whose answers go on.
 func (s *Server) streamEndpoints() []endpoint {
 	return []endpoint{
-		{RouteStream, "/v1/stream", accessMarket, nil, s.webSocket},
+		{RouteStream, "/v1/stream", accessStream, nil, s.webSocket},
 		{RouteStreamOrderBook, "/v1/stream/orderbook", accessMarket, []string{"exchange", "symbol", "depth"}, s.events},
 	}
 }
@@ -120,7 +123,7 @@ func (s *Server) boardRoutes(m chi.Router, need access, slots *inFlight) {
 	m.Get("/v1/circuits/events", s.serveStream(endpoint{RouteCircuitEvents, "/v1/circuits/events", need, nil, s.circuitEvents}))
 }
 
-func (s *Server) publicRoutes() http.Handler {
+func (s *Server) publicRoutes() *chi.Mux {
 	m := s.router()
 	if s.streams != nil {
 		for _, e := range s.streamEndpoints() {
@@ -132,6 +135,9 @@ func (s *Server) publicRoutes() http.Handler {
 		h := s.serve(e)
 		m.Get(e.path, h)
 		m.Head(e.path, h)
+	}
+	for _, d := range s.cfg.Dialects {
+		m.Handle(facadePath(d)+"/*", s.serveFacade(d))
 	}
 	s.probes(m)
 	return m
@@ -162,36 +168,55 @@ func (s *Server) router() *chi.Mux {
 var (
 	errNotFound   = &requestError{code: CodeNotFound, detail: "There is no such route. The README lists them all; errors are at /v1/errors."}
 	errOverloaded = &requestError{code: CodeOverloaded, detail: "Too many requests are being answered right now."}
+	errShare      = &requestError{code: CodeClientRateLimited, detail: "The client of this key has as many requests being answered right now as it may have."}
 )
 
-// serve is what every route of the API passes: the bound of requests in flight, the deadline, the key, the parameters.
+// serve is what every route of the API passes: the bound of requests in flight, the deadline, the key and its client's quota,
+// the parameters.
 func (s *Server) serve(e endpoint) http.HandlerFunc { return s.serveWithin(&s.inFlight, e) }
 
 func (s *Server) serveWithin(slots *inFlight, e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.route = e.route
-		traced := s.trace(c, r)
-		if !slots.enter() {
-			s.fail(c, r, errOverloaded)
-			return
-		}
-		defer slots.leave()
-		ctx := within(traced, c.start.Add(s.cfg.Deadline))
-		defer ctx.end()
-		if err := s.answer(ctx, &e, c, r); err != nil {
-			s.fail(c, r, err)
-		}
+		s.within(slots, &e, c, r, func(ctx context.Context) error {
+			q, err := parseQuery(r.URL.RawQuery, e.params)
+			if err != nil {
+				return err
+			}
+			return e.handle(ctx, c, r, &q)
+		})
 	}
 }
 
-func (s *Server) answer(ctx context.Context, e *endpoint, c *call, r *http.Request) error {
-	if err := s.authorize(c, r, e.access); err != nil {
-		return err
+// within answers a request by handle, which runs for a caller that may ask, within all bounds, until the deadline.
+func (s *Server) within(slots *inFlight, e *endpoint, c *call, r *http.Request, handle func(context.Context) error) {
+	traced := s.trace(c, r)
+	reserved := e.access == accessAccount
+	if !slots.enter(reserved) {
+		s.fail(c, r, errOverloaded)
+		return
 	}
-	q, err := parseQuery(r.URL.RawQuery, e.params)
+	defer slots.leave(reserved)
+	ctx := within(traced, c.start.Add(s.cfg.Deadline))
+	defer ctx.end()
+	err := s.authorize(c, r, e.access)
+	if err == nil {
+		err = s.answer(ctx, c, handle)
+	}
 	if err != nil {
-		return err
+		s.fail(c, r, err)
 	}
-	return e.handle(ctx, c, r, &q)
+}
+
+// answer runs handle on the account of the caller's client, if it has room for one more.
+func (s *Server) answer(ctx context.Context, c *call, handle func(context.Context) error) error {
+	if c.client == nil {
+		return handle(ctx)
+	}
+	if !c.client.Enter() {
+		return errShare
+	}
+	defer c.client.Leave()
+	return handle(market.WithClient(ctx, c.client))
 }

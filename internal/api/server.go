@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/api/session"
 	"exchange-gateway/internal/api/stream"
 	"exchange-gateway/internal/market"
@@ -31,6 +33,13 @@ const (
 	sendBuffer = 256 << 10
 )
 
+// balanceShare is the part of the requests in flight that is kept for balances: a fourth. Callers of books that have to wait
+// for a slow exchange must not keep out those who ask what they own.
+const balanceShare = 4
+
+// clientShare is the part of what all clients share that one of them may have, where nobody says otherwise: a fourth.
+const clientShare = 4
+
 // Server answers requests. It opens no listener and starts no goroutine.
 type Server struct {
 	cfg         Config
@@ -44,8 +53,10 @@ type Server struct {
 	inFlight    inFlight
 	operations  inFlight // requests of operators
 	sessions    *session.Sessions
-	tries       session.Tries
+	guesses     guesses
+	clients     *quota.Clients
 	watchers    *watchers
+	lives       lives
 	draining    atomic.Bool
 	base        context.Context // the life of the server, which ends requests that outlast a drain
 	stop        context.CancelFunc
@@ -64,6 +75,12 @@ func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	s := &Server{cfg: cfg, log: cfg.Log, catalogue: index(Catalogue()), access: newAccessLog(cfg.Log), ids: newRequestIDs()}
 	s.inFlight.limit, s.operations.limit = int64(cfg.MaxInFlight), maxOperations
+	s.inFlight.reserve = s.inFlight.limit / balanceShare
+	if s.clients = cfg.Clients; s.clients == nil {
+		s.clients = quota.New(quota.Config{Ring: cfg.Keys, Metrics: cfg.Registry, Defaults: quota.Limits{
+			InFlight: max(1, cfg.MaxInFlight/clientShare), Streams: max(1, cmp.Or(cfg.MaxStreams, stream.DefaultMaxClients)/clientShare),
+		}})
+	}
 	s.watchers = newWatchers()
 	s.base, s.stop = context.WithCancel(context.Background())
 	var err error
@@ -76,7 +93,7 @@ func New(cfg Config) (*Server, error) {
 	s.errorsDoc = errorsDoc()
 	s.exchangeIDs = cfg.Books.Exchanges()
 	s.streams = s.newStreams()
-	s.public, s.admin = s.front(s.publicRoutes()), s.front(s.adminRoutes())
+	s.public, s.admin = s.front(s.crossOrigin(s.publicRoutes()), true), s.front(s.adminRoutes(), false)
 	return s, nil
 }
 
@@ -116,9 +133,10 @@ func (s *Server) HTTPServer(h http.Handler) *http.Server {
 
 // front is what every request passes: an id, the limits of its size, the router, and at its end the log and the metrics,
 // also when its handler panics.
-func (s *Server) front(router http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) front(router http.Handler, public bool) http.Handler {
+	return s.believing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := s.calls.get(w, time.Now())
+		c.public, c.proxied = public, s.proxied(r)
 		c.id = s.ids.of(r)
 		c.header("X-Request-Id", c.id)
 		defer s.finish(c, r)
@@ -127,7 +145,7 @@ func (s *Server) front(router http.Handler) http.Handler {
 			return
 		}
 		router.ServeHTTP(c, r)
-	})
+	}))
 }
 
 // finish ends a request.

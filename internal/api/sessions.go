@@ -13,11 +13,11 @@ func (s *Server) serveOperator(route Route, h func(c *call, r *http.Request) err
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.route = route
-		if !s.operations.enter() {
+		if !s.operations.enter(false) {
 			s.fail(c, r, errOverloaded)
 			return
 		}
-		defer s.operations.leave()
+		defer s.operations.leave(false)
 		_, err := parseQuery(r.URL.RawQuery, nil)
 		if err == nil {
 			err = h(c, r)
@@ -33,7 +33,7 @@ func (s *Server) login(c *call, r *http.Request) error {
 	if err := sameOrigin(r); err != nil {
 		return err
 	}
-	if _, err := s.standing(r); err != nil { // also here a page by a foreign name is refused, before it tries keys
+	if _, err := s.standing(c, r); err != nil { // also here a page by a foreign name is refused, before it tries keys
 		return err
 	}
 	f, err := readForm(r, []string{"key"})
@@ -44,20 +44,16 @@ func (s *Server) login(c *call, r *http.Request) error {
 		return invalid("key", "is required: an ops key of this gateway, gw_...", nil)
 	}
 	now := time.Now()
-	if wait, ok := s.tries.Begin(now); !ok {
-		return &requestError{code: CodeClientRateLimited, detail: "Too many wrong keys were tried just now.", wait: wait}
+	k, err := s.identify(f["key"], address(r), now)
+	if err != nil {
+		return err
 	}
-	k, ok := s.cfg.Keys.Check(f["key"])
-	if !ok {
-		return s.unauthenticated()
-	}
-	s.tries.Right()
 	if c.key = k; !k.Scopes.Has(keys.OpsRead) {
 		return forbidden(keys.OpsRead)
 	}
 	value, ends := s.sessions.Open(k, now)
 	setCookie(c, r, value, int(session.Lasts/time.Second))
-	s.sendStanding(c, s.standingOf(k, ends))
+	s.sendStanding(c, s.standingOf(c, k, ends))
 	return nil
 }
 
@@ -66,7 +62,7 @@ func (s *Server) logout(c *call, r *http.Request) error {
 	if err := sameOrigin(r); err != nil {
 		return err
 	}
-	if _, err := s.standing(r); err != nil {
+	if _, err := s.standing(c, r); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -74,7 +70,7 @@ func (s *Server) logout(c *call, r *http.Request) error {
 		s.sessions.End(cookie.Value, now)
 	}
 	setCookie(c, r, "", -1)
-	s.sendStanding(c, s.standingOf(nil, time.Time{}))
+	s.sendStanding(c, s.standingOf(c, nil, time.Time{}))
 	return nil
 }
 
@@ -83,13 +79,13 @@ func (s *Server) logout(c *call, r *http.Request) error {
 func setCookie(c *call, r *http.Request, value string, age int) {
 	http.SetCookie(c, &http.Cookie{
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: age,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure(c, r),
 	})
 }
 
 // me answers GET /admin/v1/me: what its caller may do, so that a page offers no more.
 func (s *Server) me(c *call, r *http.Request) error {
-	st, err := s.standing(r)
+	st, err := s.standing(c, r)
 	if err != nil {
 		return err
 	}
@@ -106,7 +102,7 @@ func (s *Server) sendStanding(c *call, st standing) {
 	} else {
 		d.null("actor")
 	}
-	d.bool("may_read", !s.cfg.OpsNeedsKey || st.key != nil && st.key.Scopes.Has(keys.OpsRead))
+	d.bool("may_read", !s.opsNeedKey(c) || st.key != nil && st.key.Scopes.Has(keys.OpsRead))
 	d.bool("may_act", st.err == nil)
 	d.bool("needs_name", st.local)
 	why := ""

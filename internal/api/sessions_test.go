@@ -203,37 +203,42 @@ func TestSession_ofAKeyThatMayNotLook(t *testing.T) {
 	}
 }
 
+// A login is one more way to try keys, and counts with the others.
 func TestSession_wrongKeysAreSlowedDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newDeskRig(t)
 		try := func(key string) *httptest.ResponseRecorder { return r.post("session", `{"key":"`+key+`"}`) }
-		for range 20 { // right ones are not
+		for range 30 { // right ones are not
 			if w := try(r.keys[keys.OpsWrite]); w.Code != http.StatusOK {
 				t.Fatalf("%d %s", w.Code, w.Body)
 			}
 		}
 		wrong := func(i int) string { return fmt.Sprintf("gw_nosuchkey_%032d", i) }
-		for i := range 5 {
+		for i := range 20 {
 			if p := readProblem(t, try(wrong(i))); p.Code != "unauthenticated" {
 				t.Fatalf("%+v", p)
 			}
 		}
-		if p := readProblem(t, try(wrong(5))); p.Status != 429 || p.Code != "client_rate_limited" || *p.RetryAfterMS != 1000 {
-			t.Errorf("the sixth: %+v", p)
+		for _, w := range []*httptest.ResponseRecorder{try(wrong(20)), r.see("/admin/v1/me", "X-API-Key", wrong(20)), r.get("/v1/exchanges", "X-API-Key", wrong(20))} {
+			if p := readProblem(t, w); p.Status != 429 || p.Code != "client_rate_limited" || *p.RetryAfterMS != 3000 {
+				t.Errorf("the next: %+v", p)
+			}
 		}
-		time.Sleep(200 * time.Millisecond) // fake clock
 		if w := try(r.keys[keys.OpsWrite]); w.Code != http.StatusOK {
-			t.Errorf("a right key after a moment: %d", w.Code)
+			t.Errorf("a right key that is in use here: %d", w.Code)
+		}
+		if p := readProblem(t, try(r.keys[keys.OpsRead])); p.Status != 429 {
+			t.Errorf("a right key that is new here: %+v", p)
 		}
 		began, refused := time.Now(), 0
 		for i := 0; time.Since(began) < time.Minute; i++ {
 			if try(wrong(i)).Code == http.StatusUnauthorized {
 				refused++
 			}
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
 		}
-		if refused < 295 || refused > 306 {
-			t.Errorf("%d wrong keys were tried in a minute, want 300", refused)
+		if refused < 19 || refused > 21 {
+			t.Errorf("%d wrong keys were tried in a minute, want 20", refused)
 		}
 	})
 }

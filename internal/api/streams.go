@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
 
+	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/api/stream"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/feed/hub"
@@ -31,7 +34,7 @@ func (s *Server) newStreams() *stream.Streams {
 	}
 	return stream.New(stream.Config{
 		Hub: s.cfg.Hub, Listing: s.cfg.Books.Listing, Describe: s.describe, Exchanges: s.exchangeIDs,
-		MaxClients: s.cfg.MaxStreams, Log: s.log, Metrics: s.cfg.Registry,
+		Origins: s.cfg.CORSOrigins, MaxClients: s.cfg.MaxStreams, Log: s.log, Metrics: s.cfg.Registry,
 	})
 }
 
@@ -45,7 +48,9 @@ func (s *Server) CloseStreams(ctx context.Context) error {
 	if s.streams != nil {
 		err = s.streams.Close(ctx)
 	}
-	return errors.Join(err, s.watchers.close(ctx))
+	err = errors.Join(err, s.watchers.close(ctx))
+	s.lives.running.Wait() // nothing is open any more
+	return err
 }
 
 // describe puts an error about a subscription into the words of a problem.
@@ -72,6 +77,8 @@ func (s *Server) streamError(err error) error {
 		return errUpgrade
 	case errors.Is(err, stream.ErrForeignOrigin):
 		return errOrigin
+	case errors.Is(err, stream.ErrKeyNeeded):
+		return s.unauthenticated()
 	case errors.Is(err, stream.ErrFull):
 		return &requestError{code: CodeOverloaded, detail: "Too many stream clients are connected."}
 	case errors.Is(err, stream.ErrStopping), errors.Is(err, hub.ErrClosing):
@@ -104,18 +111,69 @@ var (
 		"names another host than this gateway's. It is no matter of the key; programs send no Origin."}
 )
 
-// serveStream is what the routes of streams pass: the key and the parameters. They have bounds of their own instead of the
-// requests' deadline and number.
+// serveStream is what the routes of streams pass: the key, its client's quota, and the parameters. They have bounds of their
+// own instead of the requests' deadline and number.
 func (s *Server) serveStream(e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.route = e.route
-		if err := s.answer(r.Context(), &e, c, r); err != nil {
-			if c.wrote {
-				return // it is too late for a problem
-			}
-			s.fail(c, r, s.streamError(err))
+		err := s.authorize(c, r, e.access)
+		if err == nil {
+			err = s.open(&e, c, r)
 		}
+		if err == nil || c.wrote {
+			return // it is too late for a problem
+		}
+		s.fail(c, r, s.streamError(err))
+	}
+}
+
+func (s *Server) open(e *endpoint, c *call, r *http.Request) error {
+	q, err := parseQuery(r.URL.RawQuery, e.params)
+	if err != nil {
+		return err
+	}
+	return e.handle(r.Context(), c, r, &q)
+}
+
+// errStreams refuses a client its next stream.
+var errStreams = &requestError{code: CodeClientRateLimited, wait: streamsWait, detail: "The client of this key has as many streams open as it may have."}
+
+// streamsWait is after how long it is worth trying again: streams last.
+const streamsWait = 10 * time.Second
+
+// admission is what a key opens on a stream: its client's account and one of its client's streams, until Leave.
+func (s *Server) admission(k *keys.Key, client *quota.Client) (stream.Admission, error) {
+	if k == nil {
+		return stream.Admission{}, nil
+	}
+	a := stream.Admission{Watch: func(end func()) func() { return s.lives.join(k.Life(), end) }}
+	if client == nil {
+		return a, nil
+	}
+	if !client.OpenStream() {
+		return stream.Admission{}, errStreams
+	}
+	a.Client, a.Leave = client, client.CloseStream
+	return a, nil
+}
+
+// admit checks the key of a first message, as that of a header is checked.
+func (s *Server) admit(from netip.Addr, needed bool) func(text string) (stream.Admission, error) {
+	return func(text string) (stream.Admission, error) {
+		now := time.Now()
+		k, err := s.identify(text, from, now)
+		if err != nil {
+			return stream.Admission{}, err
+		}
+		client := s.clients.Of(k)
+		if err := limited(client.Request(now)); err != nil {
+			return stream.Admission{}, err
+		}
+		if needed && !k.Scopes.Has(keys.MarketRead) {
+			return stream.Admission{}, forbidden(keys.MarketRead)
+		}
+		return s.admission(k, client)
 	}
 }
 
@@ -124,7 +182,14 @@ func (s *Server) webSocket(_ context.Context, c *call, r *http.Request, _ *query
 	if s.draining.Load() {
 		return stream.ErrStopping
 	}
-	upgraded, err := s.streams.WebSocket(c.ResponseWriter, r)
+	needed := s.marketNeedsKey(c)
+	e := stream.Entry{NeedsKey: needed && c.key == nil, Admit: s.admit(address(r), needed)}
+	var err error
+	if e.Admission, err = s.admission(c.key, c.client); err != nil {
+		return err
+	}
+	c.tellQuota(time.Now())
+	upgraded, err := s.streams.WebSocket(c.ResponseWriter, r, e)
 	if upgraded {
 		c.status, c.wrote = http.StatusSwitchingProtocols, true
 		if err != nil {
@@ -153,7 +218,12 @@ func (s *Server) events(_ context.Context, c *call, r *http.Request, q *query) e
 	}
 	c.note.exchange, c.note.pair = market.ExchangeID(name), pair
 	t := hub.Topic{Key: feed.Key{Exchange: market.ExchangeID(name), Pair: pair}, Channel: hub.ChannelOrderBook, Depth: depth}
-	return s.streams.Events(c, r, t, clip(r.Header.Get("Last-Event-Id")))
+	a, err := s.admission(c.key, c.client)
+	if err != nil {
+		return err
+	}
+	c.tellQuota(time.Now())
+	return s.streams.Events(c, r, t, clip(r.Header.Get("Last-Event-Id")), a)
 }
 
 func names(ids []market.ExchangeID) []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -88,15 +89,25 @@ func (w *watchers) close(ctx context.Context) error {
 	return fmt.Errorf("close events of circuits: %w", ctx.Err())
 }
 
-// serve sends until the client leaves, does not read, or the board has said its last word, and tells which.
-func (w *watchers) serve(c *call, r *http.Request, from Watcher) watchEnd {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
+// errKeyOver ends a watch whose key is no longer valid.
+var errKeyOver = errors.New("the key is no longer valid")
+
+// keyOverEvent is the last word to its client, which then should not come back with the same key.
+const keyOverEvent = "event: close\ndata: {\"reason\":\"the key is no longer valid\"}\n\n"
+
+// lastWord is how long the last word to a client may take.
+const lastWord = time.Second
+
+// serve sends until the client leaves, does not read, its key is over, or the board has said its last word, and tells which.
+// life has a function called when the key is over, until it is told to stop.
+func (w *watchers) serve(c *call, r *http.Request, from Watcher, life func(end func()) (stop func())) watchEnd {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
 	out := http.NewResponseController(c)
 	ended := make(chan struct{})
 	stop := context.AfterFunc(w.base, func() {
 		defer close(ended)
-		cancel()
+		cancel(nil)
 		_ = out.SetWriteDeadline(time.Now())
 	})
 	defer func() {
@@ -104,20 +115,33 @@ func (w *watchers) serve(c *call, r *http.Request, from Watcher) watchEnd {
 			<-ended // the response is not touched afterwards
 		}
 	}()
+	defer life(func() {
+		cancel(errKeyOver)
+		_ = out.SetWriteDeadline(time.Now().Add(lastWord)) // also of a write that waits for a client that does not read
+	})()
 	_ = out.SetReadDeadline(time.Time{}) // that of a request; its end would be taken for a client that left
 	h := c.Header()
 	h["Content-Type"] = eventsType
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
 	h["X-Accel-Buffering"] = noBuffering
+	c.tellQuota(time.Now())
 	for {
 		frame, err := from.Next(ctx)
 		if err == nil {
-			err = w.write(c, out, frame)
+			err = w.write(ctx, c, out, frame)
 		}
-		if err != nil {
-			return w.endOf(err)
+		if err == nil {
+			continue
 		}
+		if errors.Is(context.Cause(ctx), errKeyOver) {
+			_ = out.SetWriteDeadline(time.Now().Add(lastWord))
+			if _, err := io.WriteString(c, keyOverEvent); err == nil {
+				_ = out.Flush() // the last word either way
+			}
+			return watchEndKey
+		}
+		return w.endOf(err)
 	}
 }
 
@@ -130,12 +154,12 @@ var (
 // which a phone on a bad line takes longer: it is cut off only when it takes nothing.
 const maxPiece = 64 << 10
 
-func (w *watchers) write(c *call, out *http.ResponseController, frame []byte) error {
+func (w *watchers) write(ctx context.Context, c *call, out *http.ResponseController, frame []byte) error {
 	for piece := range slices.Chunk(frame, maxPiece) {
 		if err := out.SetWriteDeadline(time.Now().Add(w.patience)); err != nil {
 			return err
 		}
-		if err := w.base.Err(); err != nil { // it ended before the bound was set, and could not end the write
+		if err := ctx.Err(); err != nil { // it ended before the bound was set, and could not end the write
 			return err
 		}
 		if _, err := c.Write(piece); err != nil {
@@ -153,9 +177,12 @@ const (
 	watchEndClient   watchEnd = "client"
 	watchEndSlow     watchEnd = "slow"
 	watchEndStopping watchEnd = "stopping"
+	watchEndKey      watchEnd = "key"
 )
 
-func watchEnds() []watchEnd { return []watchEnd{watchEndClient, watchEndSlow, watchEndStopping} }
+func watchEnds() []watchEnd {
+	return []watchEnd{watchEndClient, watchEndSlow, watchEndStopping, watchEndKey}
+}
 
 // endOf tells apart clients that were told to go, that left, and that did not read: these the board gives up, or a write to
 // them takes too long.

@@ -24,13 +24,15 @@ var (
 	tooSlow   = ending{ws.StatusPolicyViolation, "the client reads too slowly", endSlow}
 	tooMany   = ending{ws.StatusPolicyViolation, "too many messages", endMisuse}
 	tooLong   = ending{ws.StatusPolicyViolation, "a message was begun and not ended", endMisuse}
+	keyOver   = ending{ws.StatusPolicyViolation, "the key is no longer valid", endKey}
+	noKey     = ending{ws.StatusPolicyViolation, "no valid key came within 5 s", endKey}
 	goingAway = ending{ws.StatusGoingAway, "the gateway is stopping", endStopping}
 	failed    = ending{ws.StatusInternalServerError, "internal error", endFailed}
 	gone      = ending{ws.StatusAbnormalClosure, "", endClient} // nobody is there to be told
 )
 
 // ours tells whether the gateway ended the connection for something that the client did or did not do.
-func (e ending) ours() bool { return e.why == endSlow || e.why == endMisuse }
+func (e ending) ours() bool { return e.why == endSlow || e.why == endMisuse || e.why == endKey }
 
 // endingOf is how a connection ends for which the hub has nothing more.
 func endingOf(err error) ending {
@@ -107,6 +109,12 @@ func (c *session) end(e ending) {
 	c.client.Close()
 	c.ending.Store(true)
 	_ = c.conn.SetReadDeadline(time.Now().Add(closeBound)) // the client answers with its own close frame, or is not waited for
+}
+
+// keyOver ends the connection because its key is no longer valid. Frames that a client does not take are not waited for.
+func (c *session) keyOver() {
+	_ = c.conn.SetWriteDeadline(time.Now().Add(closeBound)) // fails only on a closed connection
+	c.end(keyOver)
 }
 
 // linger reads what the client had sent until it hangs up, too, for at most as long as end has set. A connection that is

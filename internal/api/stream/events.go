@@ -7,24 +7,27 @@ import (
 	"time"
 
 	"exchange-gateway/internal/feed/hub"
+	"exchange-gateway/internal/market"
 )
 
 // Events serves one topic as server-sent events until the client leaves, the gateway stops, or the client does not read.
-// after is the id of the last event that the client has, "" for none. An error means that nothing was sent yet.
-func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, after string) error {
-	if Foreign(r) {
+// after is the id of the last event that the client has, "" for none. An error means that nothing was sent yet; also then
+// the admission's Leave is called.
+func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, after string, a Admission) error {
+	defer a.leave()
+	if s.foreign(r) {
 		return ErrForeignOrigin
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), listingBound)
+	ctx, cancel := context.WithTimeout(market.WithClient(r.Context(), a.Client), listingBound)
 	l, err := s.cfg.Listing(ctx, t.Key.Exchange, t.Key.Pair)
 	cancel()
 	if err != nil {
 		return err
 	}
-	if err := s.enter(); err != nil {
+	if err := s.enter(false); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.leave(false)
 	client := s.cfg.Hub.NewClient()
 	defer client.Close()
 	if err := client.Subscribe(l, t, after); err != nil {
@@ -34,10 +37,13 @@ func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, af
 	m := s.metrics
 	m.clients.WithLabelValues(transportEvents).Inc()
 	defer m.clients.WithLabelValues(transportEvents).Dec()
-	why := e.serve(r.Context(), client)
+	why := e.serve(r.Context(), client, &a)
 	m.ended.WithLabelValues(transportEvents, why).Inc()
-	if why == endSlow {
+	switch why {
+	case endSlow:
 		s.farewells.log(s.log, farewell{transport: transportEvents, reason: tooSlow.reason, subscriptions: 1})
+	case endKey:
+		s.farewells.log(s.log, farewell{transport: transportEvents, reason: keyOver.reason, subscriptions: 1})
 	}
 	return nil
 }
@@ -54,10 +60,14 @@ type events struct {
 const retryMillis = "1000"
 
 // serve sends until the end and tells why it came.
-func (e *events) serve(ctx context.Context, client *hub.Client) (why string) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer e.cutWith(cancel)()
+func (e *events) serve(ctx context.Context, client *hub.Client, a *Admission) (why string) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer e.cutWith(func() { cancel(nil) })()
+	defer a.watch(func() {
+		cancel(errKeyOver)
+		_ = e.out.SetWriteDeadline(time.Now().Add(closeBound)) // also of a write that waits for a client that does not read
+	})()
 	_ = e.out.SetReadDeadline(time.Time{}) // that of a request; without it nothing is watched for longer than a request
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -72,8 +82,12 @@ func (e *events) serve(ctx context.Context, client *hub.Client) (why string) {
 	for {
 		frames, err := client.Next(ctx)
 		switch {
+		case errors.Is(context.Cause(ctx), errKeyOver):
+			_ = e.arm(time.Now(), closeBound) // it fails as the write does
+			e.farewell(keyOver.reason)
+			return endKey
 		case errors.Is(err, hub.ErrClosing):
-			_ = e.write(event(nil, "", "close", []byte(`{"type":"close","reason":"the gateway is stopping"}`))) // the last word either way
+			e.farewell(goingAway.reason)
 			return endStopping
 		case errors.Is(err, hub.ErrSlow):
 			return endSlow
@@ -94,6 +108,14 @@ func (e *events) serve(ctx context.Context, client *hub.Client) (why string) {
 	}
 }
 
+// errKeyOver ends the events of a client whose key is no longer valid.
+var errKeyOver = errors.New(keyOver.reason)
+
+// farewell sends the last word, which is the last whether it arrives or not.
+func (e *events) farewell(reason string) {
+	_ = e.write(event(nil, "", "close", []byte(`{"type":"close","reason":"`+reason+`"}`)))
+}
+
 // event appends one event. JSON has no line breaks of its own.
 func event(dst []byte, id, kind string, data []byte) []byte {
 	if id != "" {
@@ -106,10 +128,9 @@ func event(dst []byte, id, kind string, data []byte) []byte {
 // write sends within the bound of a write, which is that of session.arm.
 func (e *events) write(b []byte) error {
 	if now := time.Now(); now.Sub(e.armed) >= e.streams.rearm() {
-		if err := e.out.SetWriteDeadline(now.Add(e.streams.cfg.Patience)); err != nil {
+		if err := e.arm(now, e.streams.cfg.Patience); err != nil {
 			return err
 		}
-		e.armed = now
 	}
 	if err := e.streams.base.Err(); err != nil { // it ended before the bound was set, and could not end the write
 		return err
@@ -118,6 +139,12 @@ func (e *events) write(b []byte) error {
 		return err
 	}
 	return e.out.Flush()
+}
+
+// arm bounds the writes that follow.
+func (e *events) arm(now time.Time, bound time.Duration) error {
+	e.armed = now
+	return e.out.SetWriteDeadline(now.Add(bound))
 }
 
 // cutWith ends what the handler waits for when Close runs out of patience: the hub, by cancel, and a write. The function

@@ -96,7 +96,7 @@ func (c *session) unsubscribe(q *request) {
 // subscribe finds the pairs in the exchange's list and subscribes to their topics. All pairs of a message together wait
 // for the list no longer than one would.
 func (c *session) subscribe(q *turn) {
-	ctx, cancel := context.WithDeadline(c.ctx, q.until)
+	ctx, cancel := context.WithDeadline(market.WithClient(c.ctx, c.entry.Client), q.until)
 	defer cancel()
 	for _, p := range q.Pairs {
 		t := q.topic(p)

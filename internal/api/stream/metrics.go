@@ -12,6 +12,7 @@ const (
 	endStopping = "stopping" // the gateway stopped
 	endMisuse   = "misuse"   // the client broke the protocol or its bounds
 	endFailed   = "failed"   // nothing could be sent any more
+	endKey      = "key"      // the key was no longer valid, or none came
 )
 
 type metrics struct {
@@ -39,7 +40,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, t := range []string{transportWebSocket, transportEvents} {
 		m.clients.WithLabelValues(t)
 		m.frames.WithLabelValues(t)
-		for _, e := range []string{endClient, endSlow, endStopping, endMisuse, endFailed} {
+		for _, e := range []string{endClient, endSlow, endStopping, endMisuse, endFailed, endKey} {
 			m.ended.WithLabelValues(t, e)
 		}
 	}

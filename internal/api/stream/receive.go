@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"time"
@@ -34,10 +35,10 @@ func (c *session) receive() ending {
 	r := c.newReceiver()
 	for {
 		if err := c.source.wait(); err != nil {
-			return broken(err)
+			return c.unnamed(broken(err))
 		}
 		if e := r.next(); e.code != 0 {
-			return e
+			return c.unnamed(e)
 		}
 	}
 }
@@ -91,11 +92,12 @@ func (r *receiver) part() ending {
 	return ending{}
 }
 
-// expect bounds how long reading may take from now on; 0 is no bound. A connection that ends keeps its own.
+// expect bounds how long reading may take from now on; 0 is no bound but that of a key that has yet to come. A connection
+// that ends keeps its own.
 func (c *session) expect(d time.Duration) {
-	var at time.Time
-	if d > 0 {
-		at = time.Now().Add(d)
+	at := c.keyBy
+	if end := time.Now().Add(d); d > 0 && (at.IsZero() || end.Before(at)) {
+		at = end
 	}
 	_ = c.conn.SetReadDeadline(at) // fails only on a closed connection, as the read does then
 	if c.ending.Load() {
@@ -124,7 +126,15 @@ func (c *session) control(h ws.Header, body io.Reader) ending {
 // follow does what one message asks, or has it done where that may wait.
 func (c *session) follow(text []byte) ending {
 	q, err := parseRequest(text, c.streams.cfg.Exchanges)
+	first := !c.began
+	c.began = true
 	switch {
+	case !c.keyBy.IsZero() && (err != nil || q.Op != opAuth):
+		return c.turnAway(q.ID, cmp.Or(err, ErrKeyNeeded))
+	case err == nil && q.Op == opAuth && (!first || c.entry.Admit == nil || c.entry.Client != nil):
+		c.refuse(q.ID, hub.Topic{}, bad("op", "auth is for the first message of a client that sent no key in a header"))
+	case err == nil && q.Op == opAuth:
+		return c.authenticate(&q)
 	case err != nil:
 		c.refuse(q.ID, hub.Topic{}, err)
 	case q.Op == opPing:

@@ -16,9 +16,10 @@ const (
 	opSubscribe   = "subscribe"
 	opUnsubscribe = "unsubscribe"
 	opPing        = "ping"
+	opAuth        = "auth"
 )
 
-var ops = []string{opSubscribe, opUnsubscribe, opPing}
+var ops = []string{opSubscribe, opUnsubscribe, opPing, opAuth}
 
 // maxSymbols is how many pairs one message may name: as many as the hub lets one client subscribe to.
 const maxSymbols = 200
@@ -34,6 +35,7 @@ type request struct {
 	Exchange market.ExchangeID
 	Pairs    []market.Pair
 	Depth    int
+	Key      string // of auth; never repeated
 }
 
 // badRequest is a message that cannot be followed: the field at fault and the allowed values.
@@ -72,7 +74,13 @@ func parseRequest(text []byte, exchanges []market.ExchangeID) (q request, err er
 	if w.Op == nil || !slices.Contains(ops, *w.Op) {
 		return q, bad("op", "op is missing or unknown", ops...)
 	}
-	if q.Op = *w.Op; q.Op == opPing {
+	if q.Op = *w.Op; q.Op == opAuth {
+		return q, q.key(&w)
+	}
+	if w.Key != nil {
+		return q, bad("key", "key belongs to the op auth")
+	}
+	if q.Op == opPing {
 		return q, nil
 	}
 	if err := q.channel(w.Channel); err != nil {
@@ -85,6 +93,18 @@ func parseRequest(text []byte, exchanges []market.ExchangeID) (q request, err er
 		return q, err
 	}
 	return q, q.symbols(w.Symbols)
+}
+
+// key reads what auth has beside its id: a key, and nothing else.
+func (q *request) key(w *wireRequest) error {
+	switch {
+	case w.Key == nil:
+		return bad("key", `key is missing: {"op":"auth","key":"gw_..."}`)
+	case w.Channel != nil || w.Exchange != nil || w.Symbols != nil || w.Depth != nil:
+		return bad("op", "auth has a key and an id, and no other fields")
+	}
+	q.Key = *w.Key
+	return nil
 }
 
 func (q *request) channel(name *string) error {

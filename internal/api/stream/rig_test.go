@@ -52,6 +52,15 @@ type rig struct {
 	registry *prometheus.Registry
 	addr     string
 	server   *http.Server
+
+	entry func(*http.Request) stream.Entry // of each client; nil: without a key
+}
+
+func (r *rig) enter(q *http.Request) stream.Entry {
+	if r.entry == nil {
+		return stream.Entry{}
+	}
+	return r.entry(q)
 }
 
 func newRig(t testing.TB, change ...func(*stream.Config)) *rig {
@@ -80,13 +89,13 @@ func serve(t testing.TB, l net.Listener, change ...func(*stream.Config)) *rig {
 	r.streams = stream.New(cfg)
 	m := http.NewServeMux()
 	m.HandleFunc("/v1/stream", func(w http.ResponseWriter, q *http.Request) {
-		if upgraded, err := r.streams.WebSocket(w, q); err != nil && !upgraded {
+		if upgraded, err := r.streams.WebSocket(w, q, r.enter(q)); err != nil && !upgraded {
 			http.Error(w, err.Error(), http.StatusTeapot)
 		}
 	})
 	m.HandleFunc("/events", func(w http.ResponseWriter, q *http.Request) {
 		n, _ := strconv.Atoi(q.FormValue("depth"))
-		if err := r.streams.Events(w, q, depth(n), q.Header.Get("Last-Event-Id")); err != nil {
+		if err := r.streams.Events(w, q, depth(n), q.Header.Get("Last-Event-Id"), r.enter(q).Admission); err != nil {
 			http.Error(w, err.Error(), http.StatusTeapot)
 		}
 	})

@@ -28,6 +28,11 @@ type session struct {
 	pace    pace
 	turns   turns
 
+	entry Entry     // its admission is replaced by that of a first message
+	began bool      // a message came; belongs to the goroutine that receives
+	keyBy time.Time // until when a key has to come, zero if none has to any more; belongs to the goroutine that receives
+	stop  func()    // ends the watch of the key; set before the goroutines, and by the one that receives
+
 	ending     atomic.Bool  // the time for reading is over soon, see end
 	subscribed atomic.Int32 // how many topics
 
@@ -39,13 +44,17 @@ type session struct {
 	ended ending
 }
 
-func (s *Streams) newSession(conn net.Conn, source *input) *session {
+func (s *Streams) newSession(conn net.Conn, source *input, e Entry) *session {
 	c := &session{
-		streams: s, conn: conn, source: source, client: s.cfg.Hub.NewClient(),
+		streams: s, conn: conn, source: source, client: s.cfg.Hub.NewClient(), entry: e,
 		sent: s.metrics.frames.WithLabelValues(transportWebSocket),
 	}
 	c.ctx, c.cancel = context.WithCancel(s.base)
 	_ = conn.SetDeadline(time.Time{}) // those of the handshake; it fails only on a closed connection
+	if e.NeedsKey {
+		c.keyBy = time.Now().Add(KeyBound)
+		c.expect(0)
+	}
 	SetWriteBuffer(conn, sendBuffer)
 	return c
 }

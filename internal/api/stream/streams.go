@@ -70,6 +70,7 @@ type Config struct {
 	Describe func(error) Problem
 	// Exchanges are the exchanges that can be named.
 	Exchanges  []market.ExchangeID
+	Origins    []string      // whose pages may connect beside the gateway's own
 	MaxClients int           // DefaultMaxClients
 	Patience   time.Duration // DefaultPatience; then a client that does not read is closed with 1008
 	Log        *slog.Logger
@@ -87,6 +88,7 @@ type Streams struct {
 
 	mu      sync.Mutex
 	clients int
+	unnamed int // of clients, those that have yet to send their key
 	closing bool
 	running sync.WaitGroup
 	base    context.Context // ends when Close runs out of patience
@@ -109,26 +111,40 @@ func New(cfg Config) *Streams {
 	return s
 }
 
-// enter makes room for one client; leave gives it back.
-func (s *Streams) enter() error {
+// enter makes room for one client; leave gives it back. One that has yet to send its key takes a place among those, too, until
+// named or leave.
+func (s *Streams) enter(unnamed bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closing:
 		return ErrStopping
-	case s.clients >= s.cfg.MaxClients:
+	case s.clients >= s.cfg.MaxClients, unnamed && s.unnamed >= MaxUnnamed:
 		return ErrFull
 	}
 	s.clients++
+	if unnamed {
+		s.unnamed++
+	}
 	s.running.Add(1)
 	return nil
 }
 
-func (s *Streams) leave() {
+func (s *Streams) leave(unnamed bool) {
 	s.mu.Lock()
 	s.clients--
+	if unnamed {
+		s.unnamed--
+	}
 	s.mu.Unlock()
 	s.running.Done()
+}
+
+// named takes a client out of those that have yet to send their key.
+func (s *Streams) named() {
+	s.mu.Lock()
+	s.unnamed--
+	s.mu.Unlock()
 }
 
 // Close tells every client that the gateway is stopping, sends what is queued for it, and waits until all are gone. At

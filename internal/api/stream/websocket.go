@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,31 +25,41 @@ const handshakeBound = 5 * time.Second
 
 // WebSocket upgrades a request and returns; the session runs on and is waited for by Close. The headers of w go with the
 // answer. An error before the upgrade leaves the request to be answered by the caller; upgraded tells that it is too late
-// for that: with an error, the client left before it had its answer.
-func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request) (upgraded bool, err error) {
+// for that: with an error, the client left before it had its answer. Either way the entry's Leave is called in the end.
+func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request, e Entry) (upgraded bool, err error) {
 	switch {
 	case !handshake(r):
-		return false, ErrNoHandshake
-	case Foreign(r):
-		return false, ErrForeignOrigin
+		err = ErrNoHandshake
+	case s.foreign(r):
+		err = ErrForeignOrigin
+	default:
+		err = s.enter(e.NeedsKey)
 	}
-	if err := s.enter(); err != nil {
+	if err != nil {
+		e.leave()
 		return false, err
 	}
 	conn, rw, _, err := ws.HTTPUpgrader{Timeout: handshakeBound, Header: w.Header()}.Upgrade(r, w)
 	if err != nil {
-		s.leave()
+		s.leave(e.NeedsKey)
+		e.leave()
 		if conn != nil {
 			_ = conn.Close()
 		}
 		return true, err
 	}
-	c := s.newSession(conn, early(conn, rw.Reader))
+	c := s.newSession(conn, early(conn, rw.Reader), e)
 	go func() {
-		defer s.leave()
 		c.run()
+		s.leave(!c.keyBy.IsZero())
 	}()
 	return true, nil
+}
+
+// foreign tells whether a page made the request that is neither the gateway's own nor of an origin that may connect.
+func (s *Streams) foreign(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return Foreign(r) && !slices.ContainsFunc(s.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origin) })
 }
 
 // handshake tells whether a request is one that RFC 6455 section 4.2.1 describes. The library would refuse others, too, but
@@ -83,6 +94,7 @@ func Foreign(r *http.Request) bool {
 func (c *session) run() {
 	c.streams.connected(1)
 	stop := c.cutWith()
+	c.stop = c.entry.watch(c.keyOver)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -101,6 +113,7 @@ func (c *session) cutWith() (stop func() bool) {
 
 // finish lets go of everything, after both goroutines.
 func (c *session) finish() {
+	c.stop()
 	c.turns.running.Wait() // their context has ended
 	c.linger()
 	_ = c.conn.Close() // what matters was written before
@@ -109,6 +122,7 @@ func (c *session) finish() {
 		c.streams.farewells.log(c.streams.log, farewell{transportWebSocket, e.code, e.reason, int(c.subscribed.Load())})
 	}
 	c.streams.connected(-1)
+	c.entry.leave()
 }
 
 func (s *Streams) connected(n int) {

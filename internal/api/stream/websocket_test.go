@@ -163,8 +163,8 @@ func TestWebSocket_listsWhatIsAllowed(t *testing.T) {
 			t.Errorf("%s: allowed %q, want %q", text, m.Allowed, want)
 		}
 	}
-	f(`{"op":"x"}`, "subscribe", "unsubscribe", "ping")
-	f(`{"op":"subscribe","chanel":"x"}`, "id", "op", "channel", "exchange", "symbols", "depth")
+	f(`{"op":"x"}`, "subscribe", "unsubscribe", "ping", "auth")
+	f(`{"op":"subscribe","chanel":"x"}`, "id", "op", "channel", "exchange", "symbols", "depth", "key")
 	f(`{"op":"subscribe","channel":"x"}`, "orderbook", "ticker")
 	f(`{"op":"subscribe","channel":"ticker","exchange":"x"}`, "binance", "okx")
 	f(`{"op":"subscribe","channel":"orderbook","exchange":"okx","depth":2}`, "1", "5", "20", "50", "100", "400")

@@ -16,9 +16,10 @@ type wireRequest struct {
 	Exchange *string
 	Symbols  *[]string
 	Depth    *int
+	Key      *string
 }
 
-var fieldNames = []string{"id", "op", "channel", "exchange", "symbols", "depth"}
+var fieldNames = []string{"id", "op", "channel", "exchange", "symbols", "depth", "key"}
 
 // field is where the value of a name goes, nil for a name that does not exist.
 func (w *wireRequest) field(name string) any {
@@ -35,6 +36,8 @@ func (w *wireRequest) field(name string) any {
 		return &w.Symbols
 	case "depth":
 		return &w.Depth
+	case "key":
+		return &w.Key
 	}
 	return nil
 }
