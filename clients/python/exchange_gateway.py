@@ -976,6 +976,7 @@ class _Answer:
     content_type: str
     retry_after: Optional[str]
     body: bytes
+    bounded: bool = True  # its end was told beforehand; else the end of the connection was its end, or cut it off
 
 
 class _Door:
@@ -1042,7 +1043,7 @@ class _Door:
             conn.request("GET", target, headers=self.headers)
             conn.sock.settimeout(self._left(deadline))
             res = conn.getresponse()
-            body = bytearray()
+            body, bounded = bytearray(), res.chunked or res.length is not None
             while True:
                 if conn.sock is not None:  # None once an answer without a length ends the connection
                     conn.sock.settimeout(self._left(deadline))
@@ -1056,7 +1057,7 @@ class _Door:
                 raise http.client.IncompleteRead(bytes(body), res.length)
             keep = not res.will_close
             res.close()  # read1 does not at the end of a body of known length, and the connection would not be free
-            return _Answer(res.status, res.headers.get_content_type(), res.headers.get("Retry-After"), bytes(body))
+            return _Answer(res.status, res.headers.get_content_type(), res.headers.get("Retry-After"), bytes(body), bounded)
         finally:
             if not keep or not self._put(conn):
                 conn.close()
@@ -1108,6 +1109,13 @@ def _refusal(a: _Answer) -> GatewayError:
     return BadAnswer("HTTP %d without a problem document: is this the gateway's address?" % a.status, status=a.status, retryable=False)
 
 
+def _unreadable(a: _Answer, err: ValueError) -> GatewayError:
+    """The error that an answer of 200 is that cannot be read."""
+    if not a.bounded:
+        return GatewayUnreachable("The gateway broke off in its answer.", status=a.status, retryable=True)
+    return BadAnswer("The answer is not as it is documented: %s." % err, status=a.status, retryable=False)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Server-sent events.
 
@@ -1115,7 +1123,7 @@ def _refusal(a: _Answer) -> GatewayError:
 class _Event(NamedTuple):
     id: Optional[str]
     type: str
-    data: str
+    data: bytes
 
 
 class _EventReader:
@@ -1143,14 +1151,15 @@ class _EventReader:
         return events
 
     def _event(self) -> Optional[_Event]:
-        fields: Dict[str, List[str]] = {}
+        fields: Dict[bytes, List[bytes]] = {}
         for line in self._lines:
-            name, _, value = line.decode("utf-8").partition(":")
-            fields.setdefault(name, []).append(value[1:] if value.startswith(" ") else value)
+            name, _, value = line.partition(b":")
+            fields.setdefault(name, []).append(value[1:] if value.startswith(b" ") else value)
         self._lines, self._size = [], 0
-        if "data" not in fields:
+        if b"data" not in fields:
             return None  # a comment, or `retry` alone
-        return _Event(fields["id"][-1] if "id" in fields else None, fields.get("event", ["message"])[-1], "\n".join(fields["data"]))
+        kind = fields.get(b"event", [b"message"])[-1].decode("utf-8", "replace")
+        return _Event(fields[b"id"][-1].decode("utf-8", "replace") if b"id" in fields else None, kind, b"\n".join(fields[b"data"]))
 
 
 class _Dechunker:
@@ -1338,7 +1347,7 @@ class _Kept:
             return self._prove(now)
         if e.type not in ("status", "snapshot", "update"):
             return False  # of a newer gateway, or its farewell, which the end of the connection follows
-        d = _Doc(_parse(e.data.encode("utf-8")))
+        d = _Doc(_parse(e.data))
         if e.type == "status":
             return self._status(d, now)
         self._version(e.type, d)
@@ -1524,7 +1533,7 @@ class Gateway:
                 if e is None:
                     raise GatewayUnreachable("The stream was silent for %g s." % silence, retryable=True)
                 try:
-                    yield e.type, _Doc(_parse(e.data.encode("utf-8"))).fields
+                    yield e.type, _Doc(_parse(e.data)).fields
                 except ValueError as err:
                     raise BadAnswer("The stream is not readable: %s." % err, retryable=True) from err
         finally:
@@ -1595,7 +1604,7 @@ class Gateway:
         try:
             return read(_Doc(_parse(a.body)), now)
         except ValueError as err:
-            raise BadAnswer("The answer is not as it is documented: %s." % err, status=a.status, retryable=False) from err
+            raise _unreadable(a, err) from err
 
 
 def _of(exchange: str, what: str) -> str:
@@ -1604,3 +1613,281 @@ def _of(exchange: str, what: str) -> str:
 
 def _live(required: bool) -> Optional[str]:
     return "live" if required else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ccxt's words. Here, and here alone, numbers are floats.
+
+exchanges = ["binance", "okx", "coinbase"]  # ccxt's list of its classes
+
+DECIMAL_PLACES, SIGNIFICANT_DIGITS, TICK_SIZE = 2, 3, 4  # ccxt's precision modes; the exchanges here have ticks
+
+DEFAULT_MAX_AGE_MS = 5000  # of a book for a bot that does not look for a label
+
+_NOT_OURS = re.compile(r"(fetch|watch|create|cancel|edit|withdraw|transfer|set|borrow|repay|add|reduce|close|un_?watch)(_[a-z_]+|[A-Z]\w*)")
+
+
+class _Has(Dict[str, Any]):
+    """ccxt's `has`: what is not named is not there."""
+
+    def __missing__(self, name: str) -> bool:
+        return False
+
+
+class Exchange:
+    """An exchange behind the gateway, in the shape of ccxt's: `ccxt.okx({...})` with ccxt's configuration.
+
+    Of it this client reads `timeout` (ms), `enableRateLimit` and `options`; exchange credentials are not needed and never
+    sent, since the gateway has its own. New are `gateway` (its address; GATEWAY_URL, or http://127.0.0.1:8080) and `gatewayKey`
+    (GATEWAY_KEY; balances need one).
+
+    A book or a ticker that is older than 5,000 ms is ExchangeNotAvailable, because such a bot does not look for a label.
+    `options: {'accept_stale': ms}`, or the same in `params` of one call, accepts a greater age; `info.stale` and
+    `info.freshness` say then what it is. Orders are not placed here: NotSupported."""
+
+    id = ""
+    name = ""
+    precisionMode = TICK_SIZE
+    rateLimit = 10  # ms between requests with enableRateLimit: the gateway's own limit of a client is 100 a second
+
+    def __init__(self, config: Optional[Mapping[str, Any]] = None) -> None:
+        config = dict(config or {})
+        url = config.pop("gateway", None) or os.environ.get("GATEWAY_URL") or "http://127.0.0.1:8080"
+        key = config.pop("gatewayKey", None) or os.environ.get("GATEWAY_KEY") or None
+        for credential in ("apiKey", "secret", "password", "uid", "privateKey"):
+            config.pop(credential, None)  # the exchange's; the gateway has its own, and nobody else needs to see these
+        self.timeout = config.pop("timeout", 10000)  # ms, as ccxt counts
+        self.enableRateLimit = config.pop("enableRateLimit", True)
+        self.options: Dict[str, Any] = dict(config.pop("options", None) or {})
+        self.rateLimit = config.pop("rateLimit", type(self).rateLimit)
+        self.markets: Optional[Dict[str, Dict[str, Any]]] = None
+        self.markets_by_id: Optional[Dict[str, List[Dict[str, Any]]]] = None
+        self.symbols: Optional[List[str]] = None
+        self.currencies: Dict[str, Dict[str, Any]] = {}
+        self.has = _Has({
+            "spot": True, "publicAPI": True, "privateAPI": True, "fetchMarkets": True, "fetchOrderBook": True, "fetchTicker": True,
+            "fetchTickers": True, "fetchBalance": True, "fetchStatus": True, "fetchTime": False, "createOrder": False,
+            "cancelOrder": False, "fetchOHLCV": False, "fetchTrades": False, "fetchCurrencies": False,
+        })
+        self.gateway = Gateway(url, key, self.timeout / 1000)
+        self._pace = threading.Lock()
+        self._next = 0.0
+
+    def __repr__(self) -> str:
+        return "%s(%r)" % (type(self).__name__, self.gateway)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if not _NOT_OURS.fullmatch(name):
+            raise AttributeError("%s has no attribute %r" % (type(self).__name__, name))
+
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise Unsupported(
+                "%s() is not offered: the gateway answers books, tickers, markets, balances and status, and places no orders. "
+                "Ask the exchange itself for it, with ccxt's own class." % name,
+            )
+        return refuse
+
+    # What ccxt's bots call.
+
+    def load_markets(self, reload: bool = False, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Dict[str, Any]]:
+        """The markets by symbol, asked for once."""
+        if self.markets is None or reload:
+            rows = self.fetch_markets(params)
+            by_id: Dict[str, List[Dict[str, Any]]] = {}
+            for m in rows:
+                by_id.setdefault(m["id"], []).append(m)
+            codes = sorted({m[side] for m in rows for side in ("base", "quote")})
+            self.markets_by_id, self.symbols = by_id, sorted(m["symbol"] for m in rows)
+            self.currencies = {c: {"id": c, "code": c, "precision": None, "info": {}} for c in codes}
+            self.markets = {m["symbol"]: m for m in rows}
+        return self.markets
+
+    def market(self, symbol: str) -> Dict[str, Any]:
+        """One market; BadSymbol if there is none. load_markets comes first, as in ccxt."""
+        if self.markets is None:
+            raise _UNKNOWN["ExchangeError"](self.id + " markets not loaded")
+        if symbol in self.markets:
+            return self.markets[symbol]
+        if self.markets_by_id and symbol in self.markets_by_id:
+            return self.markets_by_id[symbol][0]
+        raise SymbolUnknown("%s does not have market symbol %s" % (self.id, symbol))
+
+    def fetch_markets(self, params: Optional[Mapping[str, Any]] = None) -> List[Dict[str, Any]]:
+        """Every pair that the exchange lists."""
+        self._only(params)
+        self._wait()
+        return [_ccxt_market(m) for m in self.gateway.markets(self.id).markets]
+
+    def fetch_order_book(self, symbol: str, limit: Optional[int] = None, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+        """One book, at most 5,000 ms old unless accept_stale says more."""
+        return self._ask("orderbook", symbol=symbol, depth=limit, **self._accept(params))
+
+    def fetch_l2_order_book(self, symbol: str, limit: Optional[int] = None, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+        """The same: every book here is by price."""
+        return self.fetch_order_book(symbol, limit, params)
+
+    def fetch_ticker(self, symbol: str, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+        """One ticker, at most 5,000 ms old unless accept_stale says more."""
+        return self._ask("ticker", symbol=symbol, **self._accept(params))
+
+    def fetch_tickers(self, symbols: Optional[List[str]] = None, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Dict[str, Any]]:
+        """The tickers of these symbols, one request each. Not of all: the gateway holds the books that somebody asks for."""
+        if not symbols:
+            raise MissingArgument("fetch_tickers() needs the symbols: the gateway holds the books that somebody asks for, not all.")
+        return {symbol: self.fetch_ticker(symbol, params) for symbol in symbols}
+
+    def fetch_balance(self, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+        """Balances, live or an error. params: account, and type or wallet, "trading" (also "spot") or "funding"."""
+        p = self._only(params, "account", "type", "wallet")
+        wallet = p.get("wallet") or p.get("type")
+        return self._ask("balance", account=p.get("account"), wallet="trading" if wallet == "spot" else wallet)
+
+    def fetch_status(self, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+        """What the exchange announces; in info how the gateway finds it."""
+        self._only(params)
+        self._wait()
+        s = self.gateway.status(self.id)
+        return {"status": s.status, "updated": _epoch_ms(s.updated), "eta": _epoch_ms(s.eta), "url": None, "info": s.document}
+
+    def close(self) -> None:
+        """Closes the connections that are kept."""
+        self.gateway.close()
+
+    # ccxt's time.
+
+    @staticmethod
+    def milliseconds() -> int:
+        """Now, in ms since 1970."""
+        return time.time_ns() // 1_000_000
+
+    @staticmethod
+    def seconds() -> int:
+        """Now, in s since 1970."""
+        return time.time_ns() // 1_000_000_000
+
+    @staticmethod
+    def iso8601(timestamp: Optional[int] = None) -> Optional[str]:
+        """2026-11-29T02:00:00.123Z"""
+        if not isinstance(timestamp, int) or timestamp < 0:
+            return None
+        try:
+            t = _EPOCH + timedelta(milliseconds=timestamp)
+        except OverflowError:
+            return None
+        return t.strftime("%Y-%m-%dT%H:%M:%S.") + "%03dZ" % (t.microsecond // 1000)
+
+    @staticmethod
+    def parse8601(timestamp: Optional[str] = None) -> Optional[int]:
+        """The reverse; None for what is no time."""
+        try:
+            return _epoch_ms(_moment(timestamp))
+        except ValueError:
+            return None
+
+    fetchMarkets, loadMarkets, fetchOrderBook, fetchL2OrderBook = fetch_markets, load_markets, fetch_order_book, fetch_l2_order_book
+    fetchTicker, fetchTickers, fetchBalance, fetchStatus = fetch_ticker, fetch_tickers, fetch_balance, fetch_status
+
+    def _ask(self, what: str, **params: Any) -> Dict[str, Any]:
+        """An answer in ccxt's shape, which the gateway writes itself: unquoted numbers with the exchange's digits."""
+        self._wait()
+        a = self.gateway._door.get(_of(self.id, what), dict(params, format="ccxt"))
+        if a.status != 200:
+            raise _refusal(a)
+        try:
+            return _Doc(_floats(_parse(a.body, float), what)).fields
+        except ValueError as err:
+            raise _unreadable(a, err) from err
+
+    def _accept(self, params: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+        """How old an answer may be. Without a word it is the gateway that says 5,000 ms, or less if this client's key has less."""
+        ms = self._only(params, "accept_stale").get("accept_stale", self.options.get("accept_stale"))
+        if ms is None or ms is False:
+            return {}
+        if not isinstance(ms, int) or isinstance(ms, bool) or ms < 0:
+            raise InvalidParameter("accept_stale is a number of milliseconds, not %.40r" % (ms,), retryable=False)
+        return {"accept_stale": ms}
+
+    def _only(self, params: Optional[Mapping[str, Any]], *known: str) -> Mapping[str, Any]:
+        """Refuses what would be ignored: a mistyped accept_stale must not mean its default."""
+        for name in params or {}:
+            if name not in known:
+                raise UnknownParameter("params has no %r here. It may have: %s." % (name, ", ".join(known) or "nothing"), retryable=False)
+        return params or {}
+
+    def _wait(self) -> None:
+        """Keeps rateLimit ms between the starts of requests, as ccxt's throttle does."""
+        if not self.enableRateLimit:
+            return
+        with self._pace:
+            now = time.monotonic()
+            wait = self._next - now
+            self._next = max(now, self._next) + self.rateLimit / 1000
+        if wait > 0:
+            time.sleep(wait)
+
+
+class binance(Exchange):
+    """Binance spot behind the gateway."""
+    id, name = "binance", "Binance"
+
+
+class okx(Exchange):
+    """OKX behind the gateway."""
+    id, name = "okx", "OKX"
+
+
+class coinbase(Exchange):
+    """Coinbase behind the gateway."""
+    id, name = "coinbase", "Coinbase Advanced"
+
+
+def _epoch_ms(t: Optional[datetime]) -> Optional[int]:
+    return None if t is None else (t - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _float(v: Optional[Decimal]) -> Optional[float]:
+    return None if v is None else float(v)
+
+
+def _ccxt_market(m: Market) -> Dict[str, Any]:
+    none = {"min": None, "max": None}
+    return {
+        "id": m.exchange_symbol, "symbol": m.symbol, "base": m.base, "quote": m.quote, "settle": None, "baseId": m.base, "quoteId": m.quote,
+        "settleId": None, "type": "spot", "spot": True, "margin": False, "swap": False, "future": False, "option": False, "contract": False,
+        "linear": None, "inverse": None, "contractSize": None, "expiry": None, "expiryDatetime": None, "strike": None, "optionType": None,
+        "active": m.active, "taker": None, "maker": None, "precision": {"amount": _float(m.lot), "price": _float(m.tick)},
+        "limits": {
+            "amount": {"min": _float(m.min_size), "max": None}, "price": dict(none), "cost": {"min": _float(m.min_notional), "max": None},
+            "leverage": dict(none),
+        },
+        "created": None, "info": {"status": m.status, "alias_of": m.alias_of},
+    }
+
+
+_TICKER_NUMBERS = (
+    "high", "low", "bid", "bidVolume", "ask", "askVolume", "vwap", "open", "close", "last", "previousClose", "change", "percentage",
+    "average", "baseVolume", "quoteVolume",
+)
+
+
+def _floats(v: Any, what: str) -> Any:
+    """Makes a float of each number that ccxt has as one: JSON says 10000 where it means 10000.0."""
+    d = _Doc(v)
+    if what == "orderbook":
+        for side in ("bids", "asks"):
+            d.fields[side] = [[_as_float(n) for n in level] for level in d.items(side)]
+    elif what == "ticker":
+        for name in _TICKER_NUMBERS:
+            if d.fields.setdefault(name, None) is not None:
+                d.fields[name] = _as_float(d.fields[name])
+    else:
+        for part, row in d.fields.items():
+            if part != "info" and isinstance(row, dict):
+                d.fields[part] = {k: _as_float(n) for k, n in row.items()}
+    return d.fields
+
+
+def _as_float(v: Any) -> float:
+    if isinstance(v, bool) or not isinstance(v, (int, float)):
+        raise _Wrong("%.40r is no number" % (v,))
+    return float(v)
