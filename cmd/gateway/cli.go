@@ -25,6 +25,7 @@ type cli struct {
 	Purge       purgeCmd       `cmd:"" help:"Drop every copy of a wrong book."`
 	Reload      reloadCmd      `cmd:"" help:"Have the configuration read again: warm pairs, thresholds, windows, keys, log level."`
 	Key         keyCmd         `cmd:"" help:"Client keys."`
+	Client      clientCmd      `cmd:"" help:"Clients and their quotas."`
 	Config      configCmd      `cmd:"" help:"Check or print the configuration."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Exit 0 if the gateway on this machine is up, for containers."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`

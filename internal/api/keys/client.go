@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -53,33 +55,56 @@ func (c Client) Validate() error {
 
 func within(name string, v, most int64) error {
 	if v < 0 || v > most {
-		return fmt.Errorf("%s is %d: write 1 to %d, or leave it out for the default", name, v, most)
+		return outside(name, v, most)
 	}
 	return nil
 }
 
+func outside(name string, v, most int64) error {
+	return fmt.Errorf("%s is %d: write 1 to %d, or leave it out for the default", name, v, most)
+}
+
 // clientForm is a client's settings as YAML. A pointer tells a zero that somebody wrote from a default.
 type clientForm struct {
-	RequestsPerSecond *int64 `yaml:"requests_per_second,omitempty"`
-	UpstreamPerMinute *int64 `yaml:"upstream_per_minute,omitempty"`
-	MaxAgeMS          *int64 `yaml:"max_age_ms,omitempty"`
-	Streams           *int64 `yaml:"streams,omitempty"`
+	RequestsPerSecond *whole `yaml:"requests_per_second,omitempty"`
+	UpstreamPerMinute *whole `yaml:"upstream_per_minute,omitempty"`
+	MaxAgeMS          *whole `yaml:"max_age_ms,omitempty"`
+	Streams           *whole `yaml:"streams,omitempty"`
 }
+
+// whole is a whole number. The library would cut 1.5 to 1.
+type whole struct {
+	n   int64
+	bad bool
+}
+
+// UnmarshalYAML implements yaml.BytesUnmarshaler. What is no whole number is told later, with the client's name.
+func (w *whole) UnmarshalYAML(text []byte) error {
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	*w = whole{n: n, bad: err != nil}
+	return nil
+}
+
+// MarshalYAML implements yaml.InterfaceMarshaler.
+func (w *whole) MarshalYAML() (any, error) { return w.n, nil }
 
 func (f *clientForm) client(name string) (Client, error) {
 	if f == nil {
 		f = &clientForm{}
 	}
 	err := ValidClient(name)
-	take := func(field string, v *int64, most int64) int64 {
-		if v == nil {
+	take := func(field string, v *whole, most int64) int64 {
+		switch {
+		case v == nil:
+			return 0
+		case v.bad:
+			err = errors.Join(err, fmt.Errorf("%s is no whole number", field))
+			return 0
+		case v.n < 1 || v.n > most:
+			err = errors.Join(err, outside(field, v.n, most))
 			return 0
 		}
-		if *v < 1 || *v > most {
-			err = errors.Join(err, fmt.Errorf("%s is %d: write 1 to %d, or leave it out for the default", field, *v, most))
-			return 0
-		}
-		return *v
+		return v.n
 	}
 	c := Client{
 		Name:              name,
@@ -92,11 +117,11 @@ func (f *clientForm) client(name string) (Client, error) {
 }
 
 func formOfClient(c *Client) *clientForm {
-	some := func(v int64) *int64 {
-		if v == 0 {
+	some := func(n int64) *whole {
+		if n == 0 {
 			return nil
 		}
-		return &v
+		return &whole{n: n}
 	}
 	return &clientForm{
 		RequestsPerSecond: some(int64(c.RequestsPerSecond)), UpstreamPerMinute: some(int64(c.UpstreamPerMinute)),

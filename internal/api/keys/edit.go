@@ -13,6 +13,10 @@ import (
 // Append adds a key to a file, which is made if it does not exist. A third valid key of a client is refused.
 func Append(path string, k Key) error {
 	return change(path, func(text lines, f *File) (lines, error) {
+		if ids := validOf(f.Keys, k.Client, time.Now()); len(ids) >= maxValid {
+			return nil, fmt.Errorf("client %s has %d valid keys already (%s), as many as it can have: revoke the one that is not used "+
+				"any more, with gateway key revoke ID", k.Client, len(ids), strings.Join(ids, ", "))
+		}
 		item, err := itemLines(&k)
 		if err != nil {
 			return nil, err
@@ -47,7 +51,7 @@ func IDOf(text string) string {
 }
 
 // SetClient changes the settings of a client in a file, which is made if it does not exist, and returns them. A setting that
-// is 0 afterwards is left out of the file, and the default holds.
+// is 0 afterwards is left out of the file, and the default holds; so is a client without settings.
 func SetClient(path, name string, set func(*Client)) (Client, error) {
 	if err := ValidClient(name); err != nil {
 		return Client{}, err
@@ -64,10 +68,12 @@ func SetClient(path, name string, set func(*Client)) (Client, error) {
 			return nil, err
 		}
 		if found {
-			f.Clients[i] = c
-		} else {
-			f.Clients = slices.Insert(f.Clients, i, c)
+			f.Clients = slices.Delete(f.Clients, i, i+1)
 		}
+		if c == (Client{Name: name}) {
+			return text.withoutClient(name), nil
+		}
+		f.Clients = slices.Insert(f.Clients, i, c)
 		return text.withClient(&c), nil
 	})
 	return c, err
@@ -106,13 +112,9 @@ func edited(old []byte, edit func(text lines, f *File) (lines, error)) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	before := len(tooMany(f.Keys, time.Now()))
 	next, err := edit(linesOf(old), f)
 	if err != nil {
 		return nil, err
-	}
-	if problems := tooMany(f.Keys, time.Now()); len(problems) > before {
-		return nil, errors.Join(problems...)
 	}
 	text := next.bytes()
 	if after, err := parse(text); err == nil && after.same(f) {

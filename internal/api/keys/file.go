@@ -116,19 +116,29 @@ func (f *File) takeClients(forms map[string]*clientForm) (problems []error) {
 
 // tooMany are the clients that have more valid keys than they may.
 func tooMany(all []Key, now time.Time) (problems []error) {
-	valid := make(map[string][]string)
+	valid := make(map[string]int)
 	for i := range all {
 		if !all[i].Expired(now) {
-			valid[all[i].Client] = append(valid[all[i].Client], shownID(all[i].ID))
+			valid[all[i].Client]++
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(valid)) {
-		if ids := valid[name]; len(ids) > maxValid {
+		if n := valid[name]; n > maxValid {
 			problems = append(problems, fmt.Errorf("client %s has %d valid keys (%s), and at most %d are possible: revoke one, with "+
-				"gateway key revoke ID", name, len(ids), strings.Join(ids, ", "), maxValid))
+				"gateway key revoke ID", name, n, strings.Join(validOf(all, name, now), ", "), maxValid))
 		}
 	}
 	return problems
+}
+
+// validOf are the ids of a client's valid keys.
+func validOf(all []Key, client string, now time.Time) (ids []string) {
+	for i := range all {
+		if all[i].Client == client && !all[i].Expired(now) {
+			ids = append(ids, shownID(all[i].ID))
+		}
+	}
+	return ids
 }
 
 // decode reads YAML strictly. A running gateway reads this file, and goccy/go-yaml v1.19.2 panics on some broken ones (a

@@ -16,7 +16,7 @@ type lines []string
 
 func linesOf(text []byte) lines {
 	var all lines
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) { // as decode does
 		all = append(all, line)
 	}
 	if n := len(all); n > 0 && !strings.HasSuffix(all[n-1], "\n") {
@@ -81,10 +81,17 @@ func (l lines) items(from, to int) []int {
 	return all
 }
 
-// itemLines is a key as an entry of the list, not indented.
+// itemLines is a key as an entry of the list, as far to the left as it goes.
 func itemLines(k *Key) (lines, error) {
-	text, err := yaml.Marshal([]keyForm{form(k)})
-	return linesOf(text), err
+	text, err := yaml.MarshalWithOptions(fileForm{Keys: []keyForm{form(k)}}, yaml.IndentSequence(true))
+	if err != nil {
+		return nil, err
+	}
+	item := linesOf(text)[1:]
+	for i := range item {
+		item[i] = strings.TrimPrefix(item[i], "  ")
+	}
+	return item, nil
 }
 
 // withItem is the text with one key more, below the others and indented like them.
@@ -118,35 +125,55 @@ func (l lines) withoutItem(place int) lines {
 	return slices.Delete(l, first, last)
 }
 
-// withClient is the text with the settings of a client.
-func (l lines) withClient(c *Client) lines {
-	l, from, to := l.section("clients")
-	margin, at := 2, -1
+// client finds the line with a client's name, -1 if there is none, and the end of what stands under it. The names of the
+// section are indented by margin.
+func (l lines) client(name string, from, to int) (at, end, margin int) {
+	margin = 2
 	if i := slices.IndexFunc(l[from+1:to], content); i >= 0 {
 		margin = indent(l[from+1+i])
 	}
-	for i := from + 1; i < to && at < 0; i++ {
-		if name, _, _ := strings.Cut(l[i], ":"); indent(l[i]) == margin && strings.Trim(name, ` "'`) == c.Name {
-			at = i
+	for at = from + 1; at < to; at++ {
+		if field, _, _ := strings.Cut(l[at], ":"); indent(l[at]) != margin || strings.Trim(field, ` "'`) != name {
+			continue
 		}
+		for end = at + 1; end < to && (!content(l[end]) || indent(l[end]) > margin); end++ {
+		}
+		for !content(l[end-1]) { // what comes before the next name is about that
+			end--
+		}
+		return at, end, margin
 	}
-	if at < 0 {
-		at = l.end(from, to)
-		l = slices.Insert(l, at, strings.Repeat(" ", margin)+c.Name+":\n")
-		to++
-	}
-	return l.withSettings(c, margin, at, to)
+	return -1, 0, margin
 }
 
-// withSettings is the text with the settings of the client whose name stands on line at.
-func (l lines) withSettings(c *Client, margin, at, to int) lines {
-	end := at + 1
-	for end < to && (!content(l[end]) || indent(l[end]) > margin) {
-		end++
+// withoutClient is the text without the settings of a client.
+func (l lines) withoutClient(name string) lines {
+	all, from, to := l.section("clients")
+	at, end, _ := all.client(name, from, to)
+	if at < 0 {
+		return l
 	}
-	child := margin + 2
-	if i := slices.IndexFunc(l[at+1:end], content); i >= 0 {
-		child = indent(l[at+1+i])
+	return slices.Delete(all, at, end)
+}
+
+// withClient is the text with the settings of a client.
+func (l lines) withClient(c *Client) lines {
+	l, from, to := l.section("clients")
+	at, end, margin := l.client(c.Name, from, to)
+	if at < 0 {
+		at = l.end(from, to)
+		l, end = slices.Insert(l, at, strings.Repeat(" ", margin)+c.Name+":\n"), at+1
+	}
+	if _, rest, _ := strings.Cut(l[at], ":"); content(rest) { // settings on the same line, which are all replaced
+		l[at] = strings.Repeat(" ", margin) + c.Name + ":\n"
+	}
+	return slices.Concat(l[:at+1], l[at+1:end].withSettings(c, margin+2), l[end:])
+}
+
+// withSettings is what stands under a client's name, with its settings, indented by margin if nothing stands there.
+func (l lines) withSettings(c *Client, margin int) lines {
+	if i := slices.IndexFunc(l, content); i >= 0 {
+		margin = indent(l[i])
 	}
 	settings := []struct {
 		field string
@@ -155,18 +182,15 @@ func (l lines) withSettings(c *Client, margin, at, to int) lines {
 		{"requests_per_second", int64(c.RequestsPerSecond)}, {"upstream_per_minute", int64(c.UpstreamPerMinute)},
 		{"max_age_ms", c.MaxAge.Milliseconds()}, {"streams", int64(c.Streams)},
 	}
-	next, set := slices.Clone(l[:at+1]), 0
-	if _, rest, _ := strings.Cut(l[at], ":"); content(rest) { // settings on the same line, which are all replaced
-		next[at] = strings.Repeat(" ", margin) + c.Name + ":\n"
-	}
-	own := slices.Clone(l[at+1 : end])
+	own, next := slices.Clone(l), 0
 	for _, s := range settings {
+		line := s.field + ": " + strconv.FormatInt(s.value, 10)
 		i := slices.IndexFunc(own, func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), s.field+":") })
-		switch line := s.field + ": " + strconv.FormatInt(s.value, 10); {
+		switch {
 		case i < 0 && s.value == 0:
 		case i < 0:
-			own = slices.Insert(own, set, strings.Repeat(" ", child)+line+"\n")
-			set++
+			own = slices.Insert(own, next, strings.Repeat(" ", margin)+line+"\n")
+			next++
 		case s.value == 0:
 			own = slices.Delete(own, i, i+1)
 		default:
@@ -175,8 +199,8 @@ func (l lines) withSettings(c *Client, margin, at, to int) lines {
 				end = " #" + comment
 			}
 			own[i] = strings.Repeat(" ", indent(own[i])) + line + end
-			set = i + 1
+			next = i + 1
 		}
 	}
-	return slices.Concat(next, own, l[end:])
+	return own
 }
