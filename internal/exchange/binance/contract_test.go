@@ -25,6 +25,7 @@ var btcusdt = market.Listing{
 var good = exchangetest.Files(os.DirFS("testdata"), map[string]string{
 	"/api/v3/depth":          "http_get_depth.json",
 	"/api/v3/ticker/24hr":    "http_get_ticker_24hr.json",
+	"/api/v3/ticker/price":   "http_get_ticker_price.json",
 	"/api/v3/exchangeInfo":   "http_get_exchange_info.json",
 	"/api/v3/time":           "http_get_time.json",
 	"/api/v3/account":        "http_get_account.json",
@@ -102,7 +103,8 @@ func TestContract(t *testing.T) {
 			"an asset twice":   `{"balances":[{"asset":"BTC","free":"1","locked":"0"},{"asset":"BTC","free":"2","locked":"0"}]}`,
 			"rows are text":    `{"balances":["BTC"]}`,
 		},
-		Errors: contractErrors,
+		Natives: []market.NativeQuery{{Endpoint: "ticker/price", Query: "symbol=BTCUSDT"}, {Endpoint: "exchangeInfo"}},
+		Errors:  contractErrors,
 	})
 }
 
@@ -114,6 +116,18 @@ var contractErrors = []exchangetest.ErrorCase{
 	{
 		Name: "illegal characters", Op: market.OpStatistics, Reply: refusal(400, -1100), Kind: market.KindInvalid, Code: "-1100",
 		OurFault: true,
+	},
+	{
+		Name: "unknown symbol in a question of its own form", Op: market.OpNative, Reply: refusal(400, -1121),
+		Kind: market.KindUnknownSymbol, Code: "-1121",
+	},
+	{
+		Name: "a caller's own illegal characters", Op: market.OpNative, Reply: refusal(400, -1100), Kind: market.KindInvalid,
+		Code: "-1100",
+	},
+	{
+		Name: "limit of a question of its own form", Op: market.OpNative, Reply: refusal(429, -1003),
+		Kind: market.KindRateLimited, Code: "-1003", Scope: market.ScopeIP,
 	},
 	{
 		Name: "dead key", Op: market.OpBalances, Reply: refusal(401, -2015), Kind: market.KindAuth, Code: "-2015",

@@ -27,8 +27,9 @@ type native struct {
 
 // The most bytes that are read of an answer: several times the largest that is known or can be.
 const (
-	// maxInfoBody is for exchangeInfo: 3.3 MB were recorded for 2,183 symbols with their permission sets.
-	maxInfoBody = 16 << 20
+	// maxInfoBody is for exchangeInfo with its permission sets: 3.3 MB are on record for 2,183 symbols, and hundreds of names
+	// a symbol have come since.
+	maxInfoBody = 32 << 20
 	// maxTickersBody is for a row for every symbol: 560 bytes each of ticker/24hr are 1.8 MB for 3,200 symbols.
 	maxTickersBody = 8 << 20
 	// maxRowsBody is for 1,000 rows of klines or trades of some 200 bytes each.

@@ -27,8 +27,6 @@ import (
 var notCalled = map[string]string{
 	"README.md":     "says what the others are",
 	"expected.json": "holds the right answers",
-	"rest/bookticker_BTCUSDT_2021-10-22.json":     "ticker/bookTicker: best bid and ask come from the order book",
-	"rest/price_single.json":                      "ticker/price: the last price is in ticker/24hr",
 	"rest/ping.json":                              "ping: a status is what the platform announces, a probe is a real question",
 	"ws/binance_2021-10-12_nkn_blz_rune.recv.txt": "when the messages came; what they come to does not depend on it",
 	"ws/binanceus_2021-10-12_comp_omg.recv.txt":   "when the messages came; what they come to does not depend on it",
@@ -51,6 +49,8 @@ var called = map[string]func(*testing.T, []byte, json.RawMessage){
 	"rest/ticker24hr_ETHBTC_2021-01-27.json":                  recordedStatistics,
 	"rest/ticker24hr_two_symbols_2024-11-01.json":             recordedStatistics,
 	"rest/exchangeInfo_25symbols_2025.json":                   recordedListings,
+	"rest/bookticker_BTCUSDT_2021-10-22.json":                 recordedNative("ticker/bookTicker", "symbol=BTCUSDT"),
+	"rest/price_single.json":                                  recordedNative("ticker/price", "symbol=BTCUSDT"),
 	"rest/time_2021.json":                                     recordedTime,
 	"rest/system_status_normal.json":                          recordedStatus,
 	"rest/account_docs_example.json":                          recordedBalances,

@@ -15,6 +15,7 @@ import (
 // bench is one venue on its rig.
 type bench struct {
 	*Rig
+	t        *testing.T
 	subject  Subject
 	venue    market.Venue
 	listing  market.Listing
@@ -32,7 +33,7 @@ type question struct {
 	plan func(*bench) market.Call
 }
 
-// questions are all calls of the port: public ones, and each wallet of each credential.
+// questions are all calls of the ports: public ones, those in the exchange's own form, and each wallet of each credential.
 func (s Subject) questions(wallets []market.Wallet) []question {
 	public := func(op market.Op, ask func(context.Context, *bench) (any, error)) question {
 		return question{name: string(op), op: op, ask: ask, plan: func(b *bench) market.Call {
@@ -46,6 +47,19 @@ func (s Subject) questions(wallets []market.Wallet) []question {
 		public(market.OpStatistics, func(ctx context.Context, b *bench) (any, error) { return b.venue.Statistics(ctx, b.listing) }),
 		public(market.OpListings, func(ctx context.Context, b *bench) (any, error) { return b.venue.Listings(ctx) }),
 		public(market.OpStatus, func(ctx context.Context, b *bench) (any, error) { return b.venue.Status(ctx) }),
+	}
+	for _, n := range s.Natives {
+		all = append(all, question{
+			name: string(market.OpNative) + "/" + n.Endpoint, op: market.OpNative,
+			ask: func(ctx context.Context, b *bench) (any, error) { return b.native().Native(ctx, n) },
+			plan: func(b *bench) market.Call {
+				call, err := b.native().NativePlan(n)
+				if err != nil {
+					b.t.Errorf("NativePlan of %+v: %v", n, err)
+				}
+				return call
+			},
+		})
 	}
 	for i := range s.Credentials {
 		for _, w := range wallets {
@@ -62,7 +76,7 @@ func (s Subject) questions(wallets []market.Wallet) []question {
 // start makes a venue with all its accounts on a rig that answers well.
 func (s Subject) start(t *testing.T, l market.Listing) *bench {
 	t.Helper()
-	b := &bench{Rig: NewRig(s.Good), subject: s, listing: l}
+	b := &bench{Rig: NewRig(s.Good), t: t, subject: s, listing: l}
 	var err error
 	if b.venue, err = s.New(b.Rig, b.Rig); err != nil {
 		t.Fatalf("New: %v", err)
@@ -78,6 +92,15 @@ func (s Subject) start(t *testing.T, l market.Listing) *bench {
 		t.Fatalf("making the venue and its accounts did %d things: New and Account do no I/O", n)
 	}
 	return b
+}
+
+// native is the port for questions in the exchange's own form.
+func (b *bench) native() market.Native {
+	n, ok := b.venue.(market.Native)
+	if !ok {
+		b.t.Fatal("the subject has Natives and its venue no such port")
+	}
+	return n
 }
 
 // fault makes the requests of one operation meet the fault, and all others a good answer.
@@ -138,6 +161,8 @@ func nothing(v any) bool {
 	case *market.OrderBook:
 		return v == nil
 	case *market.Statistics:
+		return v == nil
+	case *market.NativeAnswer:
 		return v == nil
 	case *market.Balances:
 		return v == nil

@@ -62,6 +62,9 @@ func (s Subject) listing(t *testing.T) (market.Listing, []market.Wallet) {
 	if err != nil {
 		t.Fatalf("Listings with good answers: %v", err)
 	}
+	if _, ok := b.venue.(market.Native); ok && len(s.Natives) == 0 {
+		t.Fatal("the venue has the port for questions in its own form: the subject needs Natives")
+	}
 	for _, l := range all {
 		if l.Pair == s.Pair {
 			return l, b.venue.Wallets()
