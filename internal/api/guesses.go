@@ -25,7 +25,7 @@ const (
 	guessNetwork = 64 // bits: one customer has at least this many of an IPv6 address (RFC 6177)
 )
 
-// guesses slow down the trying of keys by address. The zero value is ready.
+// guesses slow down the trying of keys by address, of which they are told what [network] makes of it. The zero value is ready.
 type guesses struct {
 	held atomic.Int64 // addresses; while there are none nobody takes the lock
 
@@ -60,7 +60,7 @@ func (g *guesses) slowed(a netip.Addr, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forget(now)
-	e, ok := g.byAddr[network(a)]
+	e, ok := g.byAddr[a]
 	if !ok {
 		return 0
 	}
@@ -72,7 +72,6 @@ func (g *guesses) wrong(a netip.Addr, now time.Time) (wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forget(now)
-	a = network(a)
 	e, ok := g.byAddr[a]
 	if !ok {
 		if g.byGuess.Len() >= maxGuessers {

@@ -18,7 +18,7 @@ func (s *Server) probes(m chi.Router) {
 	}
 }
 
-func (s *Server) adminRoutes() http.Handler {
+func (s *Server) adminRoutes() *chi.Mux {
 	m := s.router()
 	s.probes(m)
 	metrics := promhttp.HandlerFor(s.cfg.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: s.cfg.Deadline})

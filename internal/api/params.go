@@ -47,10 +47,14 @@ func parseQuery(raw string, allowed []string) (query, error) {
 		if err != nil {
 			return q, badQuery(err, allowed)
 		}
+		value, err = unescape(value)
+		if likeKey(name) || likeKey(value) {
+			return q, errKeyInQuery
+		}
 		if !slices.Contains(allowed, name) {
 			return q, unknownParameter(name, allowed)
 		}
-		if value, err = unescape(value); err != nil {
+		if err != nil {
 			return q, invalid(name, misspelt(err), nil)
 		}
 		if slices.Contains(q.names[:q.n], name) {
@@ -61,6 +65,18 @@ func parseQuery(raw string, allowed []string) (query, error) {
 	}
 	return q, nil
 }
+
+// errKeyInQuery refuses a key where every log on the way would keep it. It repeats nothing of the query.
+var errKeyInQuery = &requestError{
+	code: CodeInvalidParameter, detail: "A key does not belong into the query, where it ends up in logs. Replace this one, and send its " +
+		"successor as `Authorization: Bearer gw_...` or `X-API-Key: gw_...`; on a WebSocket also in the first message, {\"op\":\"auth\",\"key\":\"gw_...\"}.",
+}
+
+// likeKey tells whether text is as long as a key at least and begins like one. An account may be called gw_main.
+func likeKey(text string) bool { return strings.HasPrefix(text, keyPrefix) && len(text) >= shortestKey }
+
+// shortestKey is the length of a key with the shortest id and secret that package keys takes.
+const shortestKey = len(keyPrefix) + 4 + 1 + 20
 
 // errSemicolon refuses what was once a separator and is refused by net/url too.
 var errSemicolon = errors.New("raw semicolon")
