@@ -69,6 +69,7 @@ var rules = map[string]rule{
 	"internal/api/quota":             {ours: []string{"internal/market", "internal/api/keys"}, outside: []string{rate, prometheus}},
 	"internal/archtest":              {},
 	"docs/runbooks":                  {},
+	"docs/openapi":                   {outside: []string{yaml}},
 	"client":                         {outside: []string{decimal, websocket}},
 }
 
