@@ -45,8 +45,8 @@ export class GatewayError extends Error {
     this.allowed = Array.isArray(problem.allowed) ? problem.allowed.filter((a) => typeof a === 'string') : [];
     this.venues = venueProblems(problem.venues);
     this.problem = problem;
-    this.message = `[${this.code}] ${this.exchange ? `${this.exchange}: ` : ''}${detail}${
-      this.retryAfterMs === null ? '' : ` (retry after ${this.retryAfterMs / 1000} s)`}${this.requestId ? ` (request ${this.requestId})` : ''}`;
+    const notes = [this.retryAfterMs === null ? '' : `retry after ${this.retryAfterMs / 1000} s`, this.requestId ? `request ${this.requestId}` : ''].filter(Boolean);
+    this.message = `[${this.code}] ${this.exchange ? `${this.exchange}: ` : ''}${detail}${notes.length ? ` (${notes.join(', ')})` : ''}`;
   }
 }
 
@@ -237,7 +237,8 @@ export function compareNumbers(a, b) {
   const x = parts(a), y = parts(b);
   if (x.sign !== y.sign) return x.sign;
   const by = (p, q) => (p < q ? -1 : p > q ? 1 : 0);
-  return x.sign * (x.whole.length - y.whole.length || by(x.whole, y.whole) || by(x.fraction, y.fraction));
+  const order = x.sign * (x.whole.length - y.whole.length || by(x.whole, y.whole) || by(x.fraction, y.fraction));
+  return order || 0; // and not -0
 }
 
 /** f over two numbers as integers of one scale; the text of its result, which has `more` digits more behind the point. */

@@ -1,0 +1,196 @@
+// Books that are kept from a stream, message by message, from a server that says what it is told to say.
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, test } from 'node:test';
+import * as client from '../exchange-gateway.js';
+import { SNAPSHOT, STREAM, answer, canned, event, problem, until } from './stage.mjs';
+
+const { Gateway } = client;
+const BIDS = [['10.0', '1'], ['9.5', '2']];
+const BEAT = 'event: heartbeat\ndata: {"type":"heartbeat","sent_at":"2026-11-29T02:00:15Z"}\n\n';
+const state = (b) => [b.freshness.status, b.freshness.reason];
+const LIVE = ['live', null];
+
+let ends = [];
+const random = Math.random;
+beforeEach(() => { Math.random = () => 0; }); // 50 ms between two connections
+afterEach(async () => {
+  Math.random = random;
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** A server that gives one connection after the other these texts, and the client's books. */
+async function watch(answers, options = {}) {
+  const server = await canned(...answers);
+  const books = new Gateway(server.url, { key: 'gw_example' }).watchOrderBook('okx', 'BTC/USDT', { depth: 5, ...options });
+  ends.push(server.close, () => books.return());
+  const next = async () => (await books.next()).value;
+  const states = async (n) => { const all = []; while (all.length < n) all.push(state(await next())); return all; };
+  return { server, books, next, states };
+}
+
+test('a snapshot and what changes it', async () => {
+  const update = event('update', {
+    seq: 2, prev_seq: 1, exchange_seq: 71, bids: [['10.00', '0'], ['9.50', '4'], ['9.75', '1']], asks: [['10.4', '7']],
+  }, 'e.1-2');
+  const { next, server } = await watch([STREAM + event('status') + SNAPSHOT + update]);
+  let b = await next();
+  assert.deepEqual([b.bids, b.asks, state(b), b.epoch, b.seq, b.nonce, b.complete], [BIDS, [['10.5', '3']], LIVE, 'e.1', 1, 70, true]);
+  assert.equal(b.freshness.age_ms, 250);
+  b = await next();
+  assert.deepEqual([b.bids, b.asks, b.seq, b.nonce, b.mid], [[['9.75', '1'], ['9.50', '4']], [['10.4', '7'], ['10.5', '3']], 2, 71, '10.075']);
+  assert.match(server.requests[0], /^GET \/v1\/stream\/orderbook\?exchange=okx&symbol=BTC%2FUSDT&depth=5 HTTP\/1.1\r\n/);
+  assert.match(server.requests[0], /\r\nauthorization: Bearer gw_example\r\n/i);
+  assert.doesNotMatch(server.requests[0], /last-event-id/i);
+});
+
+test('a lost connection is stale at once and goes on where it was', async () => {
+  const update = event('update', { seq: 2, prev_seq: 1, bids: [['9.5', '0']] }, 'e.1-2');
+  const { next, server } = await watch([STREAM + event('status') + SNAPSHOT, STREAM + event('status') + update]);
+  assert.deepEqual(state(await next()), LIVE);
+  let b = await next();
+  assert.deepEqual([state(b), b.bids], [['stale', 'disconnected'], BIDS]);
+  assert.ok(b.freshness.ageMs >= 250); // it goes on while nobody answers
+  b = await next();
+  assert.deepEqual([state(b), b.bids, b.seq], [LIVE, [['10.0', '1']], 2]);
+  assert.match(server.requests[1], /\r\nlast-event-id: e.1-1\r\n/i);
+});
+
+test('live is not believed before levels or a heartbeat prove it', async () => {
+  const { next } = await watch([STREAM + event('status') + SNAPSHOT, [STREAM + event('status'), 300, BEAT, 5000]], { everyMs: 100 });
+  await next();
+  const seen = [state(await next())];
+  while (seen.at(-1)[0] !== 'live') seen.push(state(await next()));
+  assert.ok(seen.length >= 4, `${seen.length}`); // for 0.3 s
+  for (const s of seen.slice(0, -1)) assert.deepEqual(s, ['stale', 'disconnected']);
+});
+
+test('a heartbeat proves nothing that the gateway does not say', async () => {
+  const update = event('update', { seq: 2, prev_seq: 1, status: 'stale', bids: [['9.5', '1']] }, 'e.1-2');
+  const { states } = await watch([STREAM + SNAPSHOT + event('status', { status: 'stale', reason: 'timeout' }) + BEAT + update + event('status') + BEAT]);
+  assert.deepEqual(await states(4), [LIVE, ['stale', 'timeout'], ['stale', 'timeout'], LIVE]);
+});
+
+for (const [name, wrong] of Object.entries({
+  prev_seq: event('update', { seq: 3, prev_seq: 2, bids: [['9.9', '1']] }),
+  epoch: event('update', { epoch: 'e.2', seq: 2, prev_seq: 1, bids: [['9.9', '1']] }),
+  crossed: event('update', { seq: 2, prev_seq: 1, bids: [['10.5', '1']] }),
+  'too deep': event('update', { seq: 2, prev_seq: 1, bids: [0, 1, 2, 3, 4].map((i) => [`9.${i}`, '1']) }),
+})) {
+  test(`a gap asks for the whole book: ${name}`, async () => {
+    const { next, server } = await watch([STREAM + SNAPSHOT + wrong, STREAM + SNAPSHOT]);
+    await next();
+    const b = await next();
+    assert.deepEqual([state(b), b.bids, b.asks, b.freshness.ageMs, b.seq], [['stale', 'gap'], [], [], null, null]);
+    assert.deepEqual(state(await next()), LIVE);
+    assert.equal(server.dialled, 2);
+    assert.doesNotMatch(server.requests[1], /last-event-id/i);
+  });
+}
+
+test('an update before any snapshot is a gap', async () => {
+  const { states } = await watch([STREAM + event('update', { seq: 2, prev_seq: 1 }), STREAM + SNAPSHOT]);
+  assert.deepEqual(await states(2), [['stale', 'gap'], LIVE]);
+});
+
+for (const wrong of [
+  'event: update\ndata: {\n\n', 'event: update\ndata: []\n\n', event('snapshot', { seq: '1' }), event('snapshot', { bids: [['1']] }),
+  event('snapshot', { confirmed_at: 7 }), event('snapshot', { epoch: null }), event('status', { status: null }), `data: ${'x'.repeat(5 * 2 ** 20)}`,
+]) {
+  test(`rubbish is asked for again: ${wrong.slice(0, 80).replace(/\s+/g, ' ')}`, async () => {
+    const { next, states } = await watch([[STREAM + SNAPSHOT, 100, wrong], STREAM + SNAPSHOT]);
+    await next();
+    assert.deepEqual(await states(2), [['stale', 'bad_answer'], LIVE]);
+  });
+}
+
+test('messages that nobody knows are passed over', async () => {
+  const { states } = await watch([`${STREAM}: hello\n\nevent: eclipse\ndata: {}\n\n${SNAPSHOT}`]);
+  assert.deepEqual(await states(1), [LIVE]);
+});
+
+test('any cut into pieces is the same stream', async () => {
+  const whole = event('status') + SNAPSHOT + event('update', { seq: 2, prev_seq: 1, symbol: 'ПРИВЕТ/USDT', asks: [['10.6', '1']] });
+  const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n';
+  for (const end of ['\n', '\r\n']) {
+    const bytes = Buffer.from(whole.replaceAll('\n', end));
+    for (const size of [1, 7, 64, bytes.length]) {
+      const parts = [];
+      for (let i = 0; i < bytes.length; i += size) {
+        const p = bytes.subarray(i, i + size);
+        parts.push(Buffer.from(`${p.length.toString(16)}\r\n`), p, Buffer.from('\r\n'));
+      }
+      const { next } = await watch([[head, Buffer.concat(parts)]]);
+      assert.equal((await next()).seq, 1);
+      assert.deepEqual(await next().then((b) => [b.symbol, b.asks]), ['ПРИВЕТ/USDT', [['10.5', '3'], ['10.6', '1']]]);
+    }
+  }
+});
+
+test('silence counts as lost, and so does a byte now and then', async () => {
+  for (const quiet of [[30_000], Array(40).fill([':', 50]).flat()]) {
+    const { states } = await watch([[STREAM + SNAPSHOT, ...quiet], STREAM + SNAPSHOT], { silenceMs: 300 });
+    assert.deepEqual(await states(3), [LIVE, ['stale', 'silent'], LIVE]);
+  }
+});
+
+test('every gives the loop a turn', async () => {
+  const { next, server } = await watch([[STREAM + SNAPSHOT, 1000]], { everyMs: 50 });
+  const ages = [];
+  for (let i = 0; i < 6; i++) ages.push((await next()).freshness.ageMs);
+  assert.deepEqual(ages, ages.toSorted((a, b) => a - b));
+  assert.equal(server.dialled, 1);
+});
+
+test('withheld takes the book away', async () => {
+  const { next } = await watch([STREAM + SNAPSHOT + event('status', { status: 'withheld', reason: 'withheld' }) + event('status') + SNAPSHOT]);
+  await next();
+  const b = await next();
+  assert.deepEqual([state(b), b.bids, b.asks, b.freshness.ageMs, b.complete], [['withheld', 'withheld'], [], [], null, false]);
+  assert.deepEqual(state(await next()), LIVE);
+});
+
+test('a refusal that passes is waited for as long as it says', async () => {
+  const { states } = await watch([problem(503, 'overloaded', { retryable: true, retry_after_ms: 1000 }), answer('busy', '503 Busy', 'text/html', 'Retry-After: 1'), STREAM + SNAPSHOT]);
+  const began = performance.now();
+  assert.deepEqual(await states(3), [['stale', 'overloaded'], ['stale', 'disconnected'], LIVE]);
+  assert.ok(performance.now() - began >= 1990);
+});
+
+test('a refusal that stays is thrown', async () => {
+  for (const [said, Class] of [
+    [problem(401, 'unauthenticated'), client.Unauthenticated], [problem(404, 'symbol_unknown'), client.SymbolUnknown],
+    [problem(501, 'not_supported'), client.ExchangeNotSupported], [answer('{}'), client.BadAnswer],
+  ]) {
+    const { next, server } = await watch([said]);
+    await assert.rejects(next(), Class);
+    assert.equal(server.dialled, 1);
+  }
+});
+
+test('a key that was revoked ends it', async () => {
+  const { next, states } = await watch([`${STREAM + SNAPSHOT}event: close\ndata: {"type":"close","reason":"the key is no longer valid"}\n\n`, problem(401, 'unauthenticated')]);
+  assert.deepEqual(await states(2), [LIVE, ['stale', 'disconnected']]);
+  await assert.rejects(next(), client.Unauthenticated);
+});
+
+test('leaving the loop hangs up', async () => {
+  const { books, server } = await watch([[STREAM + SNAPSHOT, 60_000]]);
+  for await (const _ of books) break;
+  await until('the server notices', () => server.open.size === 0);
+});
+
+test('a signal ends it with its own reason, whatever it waits for', async () => {
+  const why = new Error('enough');
+  for (const said of [[STREAM + SNAPSHOT, 60_000], [60_000], problem(503, 'overloaded', { retryable: true, retry_after_ms: 60_000 })]) {
+    const stop = new AbortController();
+    const { books } = await watch([said], { signal: stop.signal });
+    setTimeout(() => stop.abort(why), 200);
+    await assert.rejects(async () => { for await (const _ of books); }, (e) => e === why);
+  }
+});
+
+test('arguments that make no sense', async () => {
+  for (const wrong of [{ silenceMs: 0 }, { everyMs: 0 }, { everyMs: -1 }]) {
+    await assert.rejects(new Gateway().watchOrderBook('okx', 'BTC/USDT', wrong).next(), TypeError);
+  }
+});
