@@ -10,14 +10,14 @@ import (
 // OrderBook is one exchange's book of one pair: bids fall, asks rise. It is the caller's own.
 type OrderBook struct {
 	Exchange       string    `json:"exchange"`
-	Symbol         string    `json:"symbol"`          // "BTC/USDT"
-	ExchangeSymbol string    `json:"exchange_symbol"` // the exchange's own name
-	MarketStatus   string    `json:"market_status"`   // "" where the pair trades as usual, else "paused" and the like
+	Symbol         string    `json:"symbol"`                  // "BTC/USDT"
+	ExchangeSymbol string    `json:"exchange_symbol"`         // the exchange's own name
+	MarketStatus   string    `json:"market_status,omitempty"` // "" where the pair trades as usual, else "paused" and the like
 	Freshness      Freshness `json:"freshness"`
-	Depth          int       `json:"depth"`    // levels that were asked for, of each side
-	Complete       bool      `json:"complete"` // false if there may be more levels within Depth
-	Nonce          *int64    `json:"nonce"`    // the exchange's own sequence, nil if it has none
-	ExchangeTime   time.Time `json:"datetime"` // the exchange's own stamp, zero if it gave none
+	Depth          int       `json:"depth"`             // levels that were asked for, of each side
+	Complete       bool      `json:"complete"`          // false if there may be more levels within Depth
+	Nonce          *int64    `json:"nonce"`             // the exchange's own sequence, nil if it has none
+	ExchangeTime   time.Time `json:"datetime,omitzero"` // the exchange's own stamp, zero if it gave none
 	Bids           []Level   `json:"bids"`
 	Asks           []Level   `json:"asks"`
 }
@@ -59,9 +59,9 @@ type Ticker struct {
 	Exchange       string    `json:"exchange"`
 	Symbol         string    `json:"symbol"`
 	ExchangeSymbol string    `json:"exchange_symbol"`
-	MarketStatus   string    `json:"market_status"`
+	MarketStatus   string    `json:"market_status,omitempty"`
 	Freshness      Freshness `json:"freshness"` // of bid, ask, mid and spread
-	ExchangeTime   time.Time `json:"datetime"`
+	ExchangeTime   time.Time `json:"datetime,omitzero"`
 
 	Bid       Number `json:"bid"`
 	BidVolume Number `json:"bidVolume"`
