@@ -21,6 +21,30 @@ const maxActionBody = 16 << 10
 // form is the body of an action: a JSON object whose values are all strings.
 type form map[string]string
 
+// readAhead reads the body of an action before the request takes a place among those of operators: one that trickles in
+// keeps its own connection waiting, and nobody's order.
+func readAhead(r *http.Request) {
+	if r.ContentLength > maxActionBody {
+		return // it is refused unread
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxActionBody+1))
+	r.Body = io.NopCloser(&bodyAhead{bytes.NewReader(text), err})
+}
+
+// bodyAhead is what was read of a body, and what kept it from being read on.
+type bodyAhead struct {
+	text *bytes.Reader
+	err  error
+}
+
+// Read implements io.Reader.
+func (b *bodyAhead) Read(p []byte) (int, error) {
+	if b.text.Len() == 0 && b.err != nil {
+		return 0, b.err
+	}
+	return b.text.Read(p)
+}
+
 // readForm reads the body of an action strictly. The type of the content is needed: a page of another origin can make a
 // browser send any body as text/plain, but not as JSON without asking first.
 func readForm(r *http.Request, allowed []string) (form, error) {

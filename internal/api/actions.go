@@ -37,6 +37,7 @@ func (s *Server) serveAction(a action) http.HandlerFunc {
 		traced := s.trace(c, r)
 		result := resultFailed // also of a panic
 		defer func() { s.metrics.actions[a.verb][result].Inc() }()
+		readAhead(r)
 		if !s.operations.enter(false) {
 			s.fail(c, r, errOverloaded)
 			return

@@ -140,6 +140,11 @@ func (s *Server) front(router http.Handler, public bool) http.Handler {
 		c.id = s.ids.of(r)
 		c.header("X-Request-Id", c.id)
 		defer s.finish(c, r)
+		if len(r.TransferEncoding) > 0 {
+			// RFC 9112 section 6.1: it may have stated a length, too, which net/http has taken away. Whoever went by that in
+			// front of us takes another part of what follows for a request.
+			c.header("Connection", "close")
+		}
 		if err := oversized(r); err != nil {
 			s.fail(c, r, err)
 			return
@@ -166,8 +171,9 @@ func (s *Server) finish(c *call, r *http.Request) {
 	}
 }
 
-// smallBody reads a body that does not state its length (chunked) until it is known to be small or not. One that trickles
-// in keeps its own request waiting, for ReadTimeout at most; one that breaks off ends with its connection.
+// smallBody reads a body that nobody wants until it is known to be small or not. It is done before the request takes a place
+// among those in flight: net/http reads such a body before the answer is written, and one that trickles in would hold that
+// place. So it keeps its own connection waiting, for ReadTimeout at most; one that breaks off ends with its connection.
 func smallBody(body io.Reader) bool {
 	n, _ := io.CopyN(io.Discard, body, maxBody+1)
 	return n <= maxBody
@@ -182,7 +188,7 @@ func oversized(r *http.Request) error {
 		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has %d bytes; at most %d are let pass.", r.ContentLength, maxBody)}
 	}
 	// What reads a body has a bound of its own; until then nobody may take it away.
-	if r.ContentLength < 0 && r.Method != http.MethodPost && !smallBody(r.Body) {
+	if r.ContentLength != 0 && r.Method != http.MethodPost && !smallBody(r.Body) {
 		return &requestError{code: CodeBodyTooLarge, detail: fmt.Sprintf("The body has over %d bytes; no more are let pass.", maxBody)}
 	}
 	size := 0

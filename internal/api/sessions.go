@@ -13,6 +13,7 @@ func (s *Server) serveOperator(route Route, h func(c *call, r *http.Request) err
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.route = route
+		readAhead(r)
 		if !s.operations.enter(false) {
 			s.fail(c, r, errOverloaded)
 			return
