@@ -50,7 +50,9 @@ func (l *loader) applyEnv(env []string) error {
 }
 
 // ownVariables are read by the command line itself.
-var ownVariables = []string{"GATEWAY_CONFIG", "GATEWAY_OPS_KEY", "GATEWAY_OPS_KEY_FILE"}
+var ownVariables = []string{
+	"GATEWAY_CONFIG", "GATEWAY_OPS_KEY", "GATEWAY_OPS_KEY_FILE", "GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE",
+}
 
 // applyVariable returns the path of the setting that the variable name sets.
 func (c *Config) applyVariable(known []market.ExchangeID, name, value string) (path string, err error) {
