@@ -34,8 +34,11 @@ type waiter struct {
 	lane    market.Lane
 	client  string // "" for callers without one
 	charges []charge
-	granted chan struct{} // closed when the charges are spent
-	done    bool
+	granted chan struct{} // closed when the charges are spent, or the place is lost
+
+	// Guarded by the ledger's lock until granted is closed.
+	done      bool // the charges are spent
+	displaced bool // the place went to another
 }
 
 // charge is units of one budget, and once they are spent the slot that they are in.
@@ -169,12 +172,15 @@ func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, l
 	if charges, err = l.charge(into, costs); err != nil {
 		return nil, nil, 0, err
 	}
+	if len(charges) == 0 {
+		return charges, nil, 0, nil // it draws on nothing, so there is nothing to wait for
+	}
 	wait = l.outlook(now, charges, lane, client)
 	if wait <= 0 && l.waiting == 0 {
 		spend(now, charges, lane)
 		return charges, nil, 0, nil
 	}
-	if now+int64(wait) > latest || l.full(lane, client) {
+	if now+int64(wait) > latest || !l.place(lane, client) {
 		return nil, nil, wait, errNotSent
 	}
 	w = &waiter{lane: lane, client: client, charges: charges, granted: make(chan struct{})}
@@ -184,16 +190,43 @@ func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, l
 	return charges, w, wait, nil
 }
 
-// full tells whether there is no place to wait.
-func (l *ledger) full(lane market.Lane, client string) bool {
+// place finds a place to wait, false if there is none for this client. Where all are taken, the newest call of whoever has
+// most of them gives way to one who has fewer: several greedy clients cannot shut out one that is not.
+func (l *ledger) place(lane market.Lane, client string) bool {
 	all, own := places(lane, client)
-	n, ofClient := l.lines[lane].len, l.lines[lane].waiting(client)
-	if lane != market.LaneAccount {
-		other := market.LaneInteractive + market.LanePrefetch - lane
-		n += l.lines[other].len
-		ofClient += l.lines[other].waiting(client)
+	taken, held := 0, 0
+	var most *turn
+	var at market.Lane
+	for _, shared := range lanesWith(lane) {
+		line := &l.lines[shared]
+		taken += line.len
+		for _, t := range line.turns {
+			if t.client == client {
+				held += len(t.queue)
+			}
+			if most == nil || len(t.queue) > len(most.queue) {
+				most, at = t, shared
+			}
+		}
 	}
-	return n >= all || ofClient >= own
+	switch {
+	case held >= own:
+		return false
+	case taken < all:
+		return true
+	case len(most.queue) <= held+1:
+		return false
+	}
+	l.displace(most.queue[len(most.queue)-1], at)
+	return true
+}
+
+// displace sends a call away that waits.
+func (l *ledger) displace(w *waiter, lane market.Lane) {
+	l.lines[lane].remove(w)
+	l.queued(w, -1)
+	w.displaced = true
+	close(w.granted)
 }
 
 // queued counts a waiter in or out.
@@ -210,14 +243,14 @@ func (l *ledger) wait(ctx context.Context, w *waiter, now, latest int64) bool {
 	defer timer.Stop()
 	select {
 	case <-w.granted:
-		return true
+		return w.done
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.done {
-		return true // granted in the same moment; the caller gives back what it does not use
+	if w.done || w.displaced {
+		return w.done // in the same moment; the caller gives back what it does not use
 	}
 	l.lines[w.lane].remove(w)
 	l.queued(w, -1)

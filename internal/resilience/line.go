@@ -136,14 +136,21 @@ func (l *line) draws(b *budget) (n int) {
 	return n
 }
 
-// Places to wait at one exchange. A client that asks for more than its part is refused as overloaded, and so is everybody
-// when all are taken. Balances have places of their own, so that no crowd for books refuses one.
+// Places to wait at one exchange. A client that asks for more than its part is refused as overloaded. Balances have places of their own, so that no crowd for books refuses one.
 const (
 	maxWaiting        = 256 // calls for anything but balances
 	maxWaitingAccount = 64  // balances; those of one wallet wait as one
 	clientPart        = 4   // one client may have a quarter
 	namelessPart      = 2   // all callers without a client together a half, the gateway's own calls among them
 )
+
+// lanesWith are the lanes that share their places with a lane, the least urgent first.
+func lanesWith(lane market.Lane) []market.Lane {
+	if lane == market.LaneAccount {
+		return []market.Lane{market.LaneAccount}
+	}
+	return []market.Lane{market.LanePrefetch, market.LaneInteractive}
+}
 
 // places is how many calls may wait in a lane's part of the places, and how many of one client.
 func places(lane market.Lane, client string) (all, own int) {

@@ -267,10 +267,10 @@ func checkModel(t *testing.T, seed uint64, steps int) {
 		if st.State == market.CircuitClosed && st.Window != m.window(now) {
 			t.Fatalf("seed %d step %d: window %+v, model %+v", seed, step, st.Window, m.window(now))
 		}
-		worst := m.worstOf(now)
-		worst.Since = st.Worst.Since
-		if st.Worst != worst {
-			t.Fatalf("seed %d step %d: worst %+v, model %+v", seed, step, st.Worst, worst)
+		worst, of := m.worstOf(now), c.worstOf(now)
+		worst.Since = of.Since
+		if of != worst {
+			t.Fatalf("seed %d step %d: worst %+v, model %+v", seed, step, of, worst)
 		}
 		if s, until := c.state(); s == open && until != m.until {
 			t.Fatalf("seed %d step %d: open until %d, model %d", seed, step, until, m.until)

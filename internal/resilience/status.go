@@ -54,13 +54,12 @@ func (f *fixed) openUntil() time.Time {
 	return time.Unix(0, f.until)
 }
 
-// status reads the circuit into st, which is zero. It never changes the circuit.
+// status reads the circuit into st, which is zero, without the worst of the last hours. It never changes the circuit.
 func (c *circuit) status(now int64, st *market.CircuitStatus) {
 	f, recent := c.fixed.Load(), c.recent.Load()
 	st.ID, st.State, st.Cause, st.Trips = c.id, f.state.public(), f.cause, int(f.trips)
 	st.Since, st.OpenUntil = time.Unix(0, f.since), f.openUntil()
 	st.LastKind = market.Kind(recent & 0xff)
-	st.Worst = c.worstOf(now)
 	st.Isolated = c.class.isolation(now) > 0
 	if f.state != closed {
 		st.ProbeDue = f.state == open && c.refuses(now) == 0
@@ -76,7 +75,8 @@ func (c *circuit) status(now int64, st *market.CircuitStatus) {
 	st.Window = total.window(uint32(recent >> 8))
 }
 
-// Circuit returns the status of one circuit; false if there is none. Reading changes nothing.
+// Circuit returns the status of one circuit; false if there is none. Reading changes nothing. Worst is not in it: this is
+// read on every answer, and a day of hours is what Circuits is for.
 func (g *Guard) Circuit(id market.CircuitID) (st market.CircuitStatus, ok bool) {
 	x := g.find(id.Exchange)
 	if x == nil {
@@ -96,7 +96,9 @@ func (g *Guard) Circuits() []market.CircuitStatus {
 	var out []market.CircuitStatus
 	for c := range g.circuits() {
 		out = append(out, market.CircuitStatus{})
-		c.status(now, &out[len(out)-1])
+		st := &out[len(out)-1]
+		c.status(now, st)
+		st.Worst = c.worstOf(now)
 	}
 	return out
 }

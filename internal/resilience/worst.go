@@ -79,7 +79,7 @@ func (c *circuit) worstOf(now int64) market.Worst {
 		for i := range all {
 			word := all[i].Load()
 			if word == 0 {
-				continue // mostly, and this is read on every answer
+				continue // mostly
 			}
 			if h := unpackHour(word); h.number >= oldest {
 				sum.raise(h)

@@ -1,0 +1,245 @@
+package resilience
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"exchange-gateway/internal/market"
+)
+
+// modelLedger is how calls should wait, written down as plainly as possible: one list of who waits, and a stamp for each
+// client of a lane that says when it was last served or joined. The oldest stamp is next.
+type modelLedger struct {
+	share   map[market.LimitID]int
+	used    map[market.LimitID]int
+	account map[market.LimitID]int // of used
+	waiting []*modelCall           // in the order of arrival
+	stamps  map[modelClient]int
+	stamp   int
+}
+
+type modelClient struct {
+	lane   market.Lane
+	client string
+}
+
+type modelCall struct {
+	modelClient
+	costs   []market.Charge
+	granted bool
+	real    *waiter
+}
+
+func (m *modelLedger) room(c *modelCall) bool {
+	for _, cost := range c.costs {
+		if used := m.used[cost.Limit]; used > 0 && used+cost.Weight > m.share[cost.Limit] {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *modelLedger) spend(c *modelCall) {
+	c.granted = true
+	for _, cost := range c.costs {
+		m.used[cost.Limit] += cost.Weight
+		if c.lane == market.LaneAccount {
+			m.account[cost.Limit] += cost.Weight
+		}
+	}
+}
+
+// arrive spends at once, or waits.
+func (m *modelLedger) arrive(c *modelCall) {
+	if len(c.costs) == 0 || len(m.waiting) == 0 && m.room(c) {
+		m.spend(c)
+		return
+	}
+	if !slices.ContainsFunc(m.waiting, func(o *modelCall) bool { return o.modelClient == c.modelClient }) {
+		m.stamp++
+		m.stamps[c.modelClient] = m.stamp
+	}
+	m.waiting = append(m.waiting, c)
+	m.pass()
+}
+
+func (m *modelLedger) leave(c *modelCall) {
+	m.drop(func(o *modelCall) bool { return o == c })
+	m.pass()
+}
+
+func (m *modelLedger) drop(gone func(*modelCall) bool) {
+	m.waiting = slices.DeleteFunc(m.waiting, gone)
+}
+
+// order is who of a lane is offered a turn, in which order: each client's first, its second, and so on, and in each round
+// the clients by their stamps.
+func (m *modelLedger) order(lane market.Lane) (all []*modelCall) {
+	nth := map[*modelCall]int{}
+	seen := map[string]int{}
+	for _, c := range m.waiting {
+		if c.lane == lane {
+			nth[c] = seen[c.client]
+			seen[c.client]++
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *modelCall) int {
+		return cmp.Or(cmp.Compare(nth[a], nth[b]), cmp.Compare(m.stamps[a.modelClient], m.stamps[b.modelClient]))
+	})
+	return all
+}
+
+// aboveHalf tells whether a balance would have more than half of a limit on which others wait.
+func (m *modelLedger) aboveHalf(c *modelCall) bool {
+	for _, cost := range c.costs {
+		others := slices.ContainsFunc(m.waiting, func(o *modelCall) bool {
+			return o.lane != market.LaneAccount && !o.granted &&
+				slices.ContainsFunc(o.costs, func(oc market.Charge) bool { return oc.Limit == cost.Limit })
+		})
+		if others && 2*(m.account[cost.Limit]+cost.Weight) > m.share[cost.Limit] {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *modelLedger) pass() {
+	blocked := map[market.LimitID]bool{}
+	offer := func(lane market.Lane, waits func(*modelCall) bool) {
+		for _, c := range m.order(lane) {
+			if waits(c) {
+				continue
+			}
+			held := slices.ContainsFunc(c.costs, func(cost market.Charge) bool { return blocked[cost.Limit] })
+			if !held && m.room(c) {
+				m.spend(c)
+				m.stamp++
+				m.stamps[c.modelClient] = m.stamp
+				continue
+			}
+			for _, cost := range c.costs {
+				blocked[cost.Limit] = true
+			}
+		}
+		m.drop(func(c *modelCall) bool { return c.granted })
+	}
+	all := func(*modelCall) bool { return false }
+	offer(market.LaneAccount, m.aboveHalf)
+	offer(market.LaneInteractive, all)
+	offer(market.LanePrefetch, all)
+	offer(market.LaneAccount, all)
+}
+
+// differs tells where a ledger is not as the model.
+func (m *modelLedger) differs(l *ledger) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	waiting := 0
+	for i := range l.lines {
+		waiting += l.lines[i].len
+		for _, turn := range l.lines[i].turns {
+			for _, w := range turn.queue {
+				if !slices.ContainsFunc(m.waiting, func(c *modelCall) bool { return c.real == w }) {
+					return fmt.Errorf("a call of %q waits, by the model it does not", w.client)
+				}
+			}
+		}
+	}
+	if waiting != len(m.waiting) || waiting != l.waiting {
+		return fmt.Errorf("%d wait, counted as %d, by the model %d", waiting, l.waiting, len(m.waiting))
+	}
+	for id := range m.share {
+		if got := l.find(id).meter.used(l.clock.now()); got.all != m.used[id] || got.account != m.account[id] {
+			return fmt.Errorf("%+v of %s is used, by the model %d with %d of accounts", got, id, m.used[id], m.account[id])
+		}
+	}
+	return nil
+}
+
+// The ledger grants what the model grants, at the same moments.
+func TestLedger_grantsByTheModel(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { ledgerByTheModel(t, seed) })
+		})
+	}
+}
+
+func ledgerByTheModel(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	clock := newClock()
+	l := newLedger(clock, 1)
+	l.limits([]market.Limit{
+		{ID: "x", Capacity: 10, Window: time.Second, Aligned: true}, {ID: "y", Capacity: 7, Window: time.Second, Aligned: true},
+	})
+	m := &modelLedger{
+		share: map[market.LimitID]int{"x": 10, "y": 7}, used: map[market.LimitID]int{}, account: map[market.LimitID]int{},
+		stamps: map[modelClient]int{},
+	}
+	overtook := 0
+	for step := range 500 {
+		switch n := random.IntN(10); {
+		case n < 6 && len(m.waiting) < 16: // fewer than the places of any client
+			c := &modelCall{modelClient: modelClient{market.Lane(random.IntN(lanes)), []string{"", "a", "b", "c"}[random.IntN(4)]}}
+			if random.IntN(3) > 0 {
+				c.client = "a" // greedy
+			}
+			for _, id := range []market.LimitID{"x", "y"} {
+				if random.IntN(3) > 0 {
+					c.costs = append(c.costs, market.Charge{Limit: id, Weight: 1 + random.IntN(4)})
+				}
+			}
+			now := clock.now()
+			_, w, _, err := l.take(now, now+int64(time.Hour), nil, c.costs, c.lane, c.client)
+			if err != nil {
+				t.Fatalf("step %d: %v", step, err)
+			}
+			c.real = w
+			m.arrive(c)
+			if w == nil && !c.granted {
+				t.Fatalf("step %d: granted at once, by the model it waits", step)
+			}
+		case n < 7 && len(m.waiting) > 0:
+			c := m.waiting[random.IntN(len(m.waiting))]
+			gone, cancel := context.WithCancel(context.Background())
+			cancel()
+			if l.wait(gone, c.real, clock.now(), clock.now()+int64(time.Hour)) {
+				t.Fatalf("step %d: a call of %q was granted, by the model it waits", step, c.client)
+			}
+			m.leave(c)
+		default:
+			before := time.Now().Truncate(time.Second)
+			time.Sleep(time.Duration(100+random.IntN(500)) * time.Millisecond)
+			synctest.Wait()
+			if time.Now().Truncate(time.Second) != before {
+				clear(m.used)
+				clear(m.account)
+				first := slices.Clone(m.waiting)
+				m.pass()
+				for i, c := range first {
+					if c.granted && slices.ContainsFunc(first[:i], func(o *modelCall) bool { return !o.granted && o.lane == c.lane }) {
+						overtook++
+					}
+				}
+			}
+		}
+		if err := m.differs(l); err != nil {
+			t.Fatalf("step %d: %v", step, err)
+		}
+	}
+	if overtook < 3 {
+		t.Errorf("calls went before earlier ones %d times: the test does not reach what it is for", overtook)
+	}
+	for _, c := range slices.Clone(m.waiting) {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		l.wait(gone, c.real, clock.now(), clock.now())
+	}
+}
