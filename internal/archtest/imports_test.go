@@ -77,7 +77,8 @@ var rules = map[string]rule{
 var free = map[string]rule{
 	"cmd/exchangesim": {ours: []string{"internal/exchangesim"}, outside: []string{kong, syncx}},
 	"cmd":             {ours: []string{"internal", "cmd/gateway", "client"}, outside: []string{redis, prometheus, yaml, kong, syncx, otel}},
-	"test":            {ours: []string{"internal", "cmd", "test"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal, gobwas, websocket}},
+	"examples":        {ours: []string{"client"}},
+	"test":            {ours: []string{"internal", "cmd", "test", "client"}, outside: []string{prometheus, breaker, "github.com/failsafe-go/failsafe-go", decimal, gobwas, websocket}},
 }
 
 func TestImportsPointDown(t *testing.T) {
