@@ -15,6 +15,7 @@ import (
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/api"
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/cache"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/feed/hub"
@@ -59,6 +60,7 @@ type App struct {
 	metrics  *metrics
 
 	certificate *certificate // nil without TLS
+	clients     *quota.Clients
 
 	operations operations
 	webhook    *notify.Webhook
@@ -91,6 +93,7 @@ func New(conf config.Config, o Options) (*App, error) {
 		// Market data on loopback needs no key, and the file is tried again: this is no reason not to start.
 		a.log.Error("keys file not read, every key is refused until it can be", slog.Any("err", a.keysErr))
 	}
+	a.clients = quota.New(quota.Config{Ring: a.keys, Defaults: quotas(conf), Metrics: a.registry})
 	a.redis = newRedis(conf.Redis, o.Log)
 	a.gates = newGates(conf, a.redis, o.Log)
 	if err := a.beginOperations(); err != nil {
@@ -119,7 +122,11 @@ func New(conf config.Config, o Options) (*App, error) {
 		Log: o.Log, Metrics: a.registry,
 	})
 	a.finishOperations(o.Version)
-	a.api, err = api.New(a.apiConfig(o))
+	c, err := a.apiConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	a.api, err = api.New(c)
 	return a, err
 }
 

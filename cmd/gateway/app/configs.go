@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"slices"
 
 	"exchange-gateway/cmd/gateway/config"
@@ -21,17 +22,26 @@ func (a *App) booksConfig(v venues, windows map[market.ExchangeID][]market.Maint
 	}
 }
 
-func (a *App) apiConfig(o Options) api.Config {
+func (a *App) apiConfig(o Options) (api.Config, error) {
 	c := a.conf
+	dialects, err := a.dialects()
+	if err != nil {
+		return api.Config{}, err
+	}
+	proxies, err := c.Proxies()
+	if err != nil {
+		return api.Config{}, fmt.Errorf("trusted_proxies: %w", err)
+	}
 	return api.Config{
-		Books: a.books, Accounts: a.accounts, Keys: a.keys, Hub: a.hub, Feed: a.feed,
+		Books: a.books, Accounts: a.accounts, Keys: a.keys, Clients: a.clients, Hub: a.hub, Feed: a.feed, Dialects: dialects,
+		TrustedProxies: proxies, CORSOrigins: c.CORSOrigins, AllowOpen: c.AllowOpen,
 		Board: api.BoardOf(a.operations.board), Desk: a.operations.desk, Dashboard: dashboard.New(a.newDashboard()),
 		Circuit: a.worstCircuit, Degraded: a.degraded, SessionSecret: sessionSecret(c.StateDir, a.log),
 		AdminOnLoopback: config.Loopback(c.AdminListen), PublicOnLoopback: config.Loopback(c.Listen),
 		MarketNeedsKey: !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
 		FreshFor: c.FreshFor, DefaultDepth: c.DepthDefault, MaxDepth: c.DepthMax, MaxInFlight: c.InFlight,
 		Tracer: o.Tracer, Version: o.Version, Log: a.log, Registry: a.registry,
-	}
+	}, nil
 }
 
 // degraded lists what does not work as configured, each part once: several keep something in the same directory.

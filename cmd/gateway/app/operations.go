@@ -53,6 +53,7 @@ func (a *App) finishOperations(version string) {
 	o.board = ops.NewBoard(ops.BoardConfig{
 		Instance: a.instance(), Version: version, StartedAt: time.Now(), Exchanges: a.ids, Guard: a.guard,
 		Answers: told, Feed: streams, Overrides: o.overrides, Journal: o.journal, Degraded: a.degraded,
+		Clients:    clientsUse{a.clients},
 		Thresholds: a.thresholds, FreshFor: a.conf.FreshFor, StaleMax: a.conf.StaleMaxAge,
 		Logger: a.log, Registerer: a.registry,
 	})

@@ -76,7 +76,11 @@ func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.
 	}
 	v.families[id] = families
 	data := guard.MarketData(venue)
-	v.public = append(v.public, gateway.Venue{ID: id, Data: data, Plan: venue.Plan, Health: health{guard}})
+	public := gateway.Venue{ID: id, Data: data, Plan: venue.Plan, Health: health{guard}}
+	if n, ok := venue.(market.Native); ok {
+		public.Native = guard.Native(id, n)
+	}
+	v.public = append(v.public, public)
 	streamer, ok := venue.(market.Streamer)
 	switch {
 	case ok && e.Streaming():
