@@ -1,0 +1,204 @@
+package hostile_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"exchange-gateway/internal/exchangesim"
+)
+
+// stage is a gateway in front of simulated exchanges, each in its own process.
+type stage struct {
+	t             *testing.T
+	gateway, sim  *process
+	public, admin string // host:port
+	state         string
+	client        *http.Client
+}
+
+// warm are the pairs that are streamed from the start.
+var warm = map[string]string{"binance": "BTC/USDT", "okx": "BTC/USDT", "coinbase": "BTC/USD"}
+
+// raise starts everything and waits until the warm books are live. keys is the text of a keys file, "" for none. settings
+// are `path=value`.
+func raise(t *testing.T, keys string, settings ...string) *stage {
+	t.Helper()
+	dir := t.TempDir()
+	ready := filepath.Join(dir, "ready.json")
+	sim := launch(t, "exchangesim", nil, nil, nil, "--binance=127.0.0.1:0", "--okx=127.0.0.1:0", "--coinbase=127.0.0.1:0",
+		"--control=127.0.0.1:0", "--ready-file="+ready)
+	var urls map[string]string
+	eventually(t, 20*time.Second, "the simulated exchanges listen: "+sim.log.String(), func() bool {
+		text, err := os.ReadFile(ready)
+		return err == nil && json.Unmarshal(text, &urls) == nil
+	})
+	// GOGC as everywhere but in `serve`: what was given back is seen after fewer collections.
+	s := &stage{t: t, sim: sim, state: filepath.Join(dir, "state"), client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+	env := []string{"GOGC=100"}
+	args := []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--state-dir=" + s.state}
+	for id, pair := range warm {
+		at := "GATEWAY_EXCHANGES_" + strings.ToUpper(id) + "_"
+		env = append(env, at+"HOSTS="+urls[id], at+"ACCOUNT_HOSTS="+urls[id], at+"STREAM_HOSTS=ws"+strings.TrimPrefix(urls[id], "http"))
+		args = append(args, "--set", "exchanges."+id+".warm="+pair)
+	}
+	c := exchangesim.ExampleCredentials()
+	okx := c[slices.IndexFunc(c, func(c exchangesim.Credential) bool { return c.Name == "okx" })]
+	at := "GATEWAY_EXCHANGES_OKX_ACCOUNTS_MAIN_"
+	env = append(env, at+"KEY="+okx.Key, at+"SECRET="+okx.Secret, at+"PASSPHRASE="+okx.Passphrase)
+	for _, set := range settings {
+		args = append(args, "--set", set)
+	}
+	if keys != "" {
+		s.writeKeys(keys)
+	}
+	t.Cleanup(s.client.CloseIdleConnections)
+	s.gateway = launch(t, "gateway", env, nil, nil, args...)
+	eventually(t, 20*time.Second, "the gateway listens", s.listens)
+	eventually(t, 20*time.Second, "warm books are live", func() bool {
+		for id, pair := range warm {
+			if a := s.get(s.public, bookPath(id, pair), ""); a.status != http.StatusOK || !bytes.Contains(a.body, []byte(`"source":"stream"`)) {
+				return false
+			}
+		}
+		return true
+	})
+	return s
+}
+
+func (s *stage) writeKeys(text string) {
+	s.t.Helper()
+	if err := os.MkdirAll(s.state, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.state, "keys.yaml"), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) listens() bool {
+	select {
+	case <-s.gateway.done:
+		s.t.Fatalf("the gateway ended: %s", s.gateway.log.String())
+	default:
+	}
+	for line := range strings.Lines(s.gateway.log.String()) {
+		var at struct{ Msg, Public, Admin string }
+		if json.Unmarshal([]byte(line), &at) == nil && at.Msg == "listening" {
+			s.public, s.admin = at.Public, at.Admin
+			return true
+		}
+	}
+	return false
+}
+
+func bookPath(exchange, pair string) string {
+	return "/v1/exchanges/" + exchange + "/orderbook?symbol=" + pair + "&depth=5"
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	took   time.Duration
+	err    error
+}
+
+// get asks with a key, if there is one.
+func (s *stage) get(host, path, key string) (a answer) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+path, nil)
+	if err != nil {
+		return answer{err: err}
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	start := time.Now()
+	res, err := s.client.Do(req)
+	if err != nil {
+		return answer{err: err, took: time.Since(start)}
+	}
+	defer res.Body.Close()
+	a.status, a.header = res.StatusCode, res.Header
+	a.body, a.err = io.ReadAll(res.Body)
+	a.took = time.Since(start)
+	return a
+}
+
+// usage is what the gateway holds.
+type usage struct {
+	goroutines, files, collections int
+	heap, resident                 int // bytes
+}
+
+// usage reads the gateway's own metrics.
+func (s *stage) usage() (u usage) {
+	s.t.Helper()
+	a := s.get(s.admin, "/metrics", "")
+	if a.status != http.StatusOK {
+		s.t.Fatalf("metrics: %d %v", a.status, a.err)
+	}
+	for line := range strings.Lines(string(a.body)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		into := map[string]*int{
+			"go_goroutines": &u.goroutines, "process_open_fds": &u.files, "go_gc_duration_seconds_count": &u.collections,
+			"go_memstats_heap_alloc_bytes": &u.heap, "process_resident_memory_bytes": &u.resident,
+		}[name]
+		if into == nil {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64) // Prometheus writes 1.6e+07
+		if err != nil {
+			s.t.Fatalf("metrics: %s", line)
+		}
+		*into = int(n)
+	}
+	if u.goroutines == 0 || u.files == 0 || u.heap == 0 || u.resident == 0 {
+		s.t.Fatalf("metrics lack %+v", u)
+	}
+	return u
+}
+
+// settled is usage with what lives in the heap: the least that is seen while collections pass. Each look allocates, so that
+// they come.
+func (s *stage) settled(collections int) usage {
+	s.t.Helper()
+	first := s.usage()
+	least := first
+	for end := time.Now().Add(20 * time.Second); least.collections < first.collections+collections && time.Now().Before(end); {
+		u := s.usage()
+		u.heap = min(u.heap, least.heap)
+		least = u
+	}
+	return least
+}
+
+// newKey makes a client's key as an operator does, and waits until the gateway knows it.
+func (s *stage) newKey(t *testing.T) string {
+	t.Helper()
+	var out output
+	p := launch(t, "gateway", nil, &out, nil, "key", "new", "--state-dir="+s.state, "--scope=market:read", "--scope=account:read")
+	<-p.done
+	key := strings.TrimSpace(out.String())
+	if !strings.HasPrefix(key, "gw_") {
+		t.Fatalf("key new: %q", p.log.String())
+	}
+	eventually(t, 20*time.Second, "the gateway knows the new key", func() bool {
+		return s.get(s.public, "/v1/exchanges", key).status == http.StatusOK
+	})
+	return key
+}
+
+// pids are the processes that last as long as the stage. The others' time is the test's own once it has waited for them.
+func (s *stage) pids() []int { return []int{s.gateway.cmd.Process.Pid, s.sim.cmd.Process.Pid} }
