@@ -67,6 +67,7 @@ var rules = map[string]rule{
 	"internal/api/session":           {ours: []string{"internal/api/keys"}},
 	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},
 	"internal/api/quota":             {ours: []string{"internal/market", "internal/api/keys"}, outside: []string{rate, prometheus}},
+	"internal/swaggerui":             {},
 	"internal/archtest":              {},
 	"docs/runbooks":                  {},
 	"docs/openapi":                   {outside: []string{yaml}},
