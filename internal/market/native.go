@@ -34,3 +34,8 @@ type NativeAnswer struct {
 	Body        []byte    // JSON, checked to be whole; not to be changed
 	ConfirmedAt time.Time // when the question was sent, less the answer's Age
 }
+
+// Age is how long ago the exchange vouched for the answer; false when that cannot be known, as in OrderBook.Age.
+func (a *NativeAnswer) Age(now time.Time) (time.Duration, bool) {
+	return age(now, a.ConfirmedAt, time.Time{})
+}
