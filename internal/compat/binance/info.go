@@ -36,8 +36,10 @@ func (q question) exchangeInfo(ctx context.Context) (*compat.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.Body, err = i.answer(filter)
-	return answer, err
+	if answer.Body, err = i.answer(filter); err != nil {
+		return nil, err
+	}
+	return answer, nil
 }
 
 // list is the whole list, as it came.

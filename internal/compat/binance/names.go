@@ -41,10 +41,10 @@ func (f *Facade) pairOf(ctx context.Context, symbol string) (market.Pair, error)
 		return market.Pair{}, errNoSymbol()
 	}
 	l, err := f.lists.Listing(ctx, ID, guess)
-	if err != nil || l.Symbol != symbol {
-		if ctx.Err() != nil {
-			return market.Pair{}, err
-		}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return market.Pair{}, err
+	case err != nil || l.Symbol != symbol:
 		return market.Pair{}, errNoSymbol()
 	}
 	f.names.CompareAndSwap(n, nil) // it is in the new list

@@ -36,8 +36,10 @@ func (q question) day(ctx context.Context) (*compat.Answer, error) {
 	if err != nil || len(held) != 1 || held[0].Err != nil || held[0].Ticker.Freshness.Stale {
 		return a, nil // the answer has the exchange's own
 	}
-	a.Body, err = replace(a.Body, topOf(&held[0].Ticker.Book))
-	return a, err
+	if a.Body, err = replace(a.Body, topOf(&held[0].Ticker.Book)); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // tickers passes a question about one, several or all symbols on.
