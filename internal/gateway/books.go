@@ -36,6 +36,7 @@ func NewBooks(cfg BooksConfig) *Books {
 		metrics: newMetrics(cfg.Metrics), log: cfg.Log,
 	}
 	b.policy.Book.FreshFor, b.policy.Book.StaleFor = cfg.FreshFor, cfg.StaleMaxAge
+	b.policy.NativePrices.FreshFor, b.policy.NativePrices.StaleFor = cfg.FreshFor, cfg.StaleMaxAge
 	for _, v := range cfg.Venues {
 		b.order = append(b.order, v.ID)
 		b.venues[v.ID] = newVenue(v, cfg.MaxFlights, cfg.Log, b.metrics)

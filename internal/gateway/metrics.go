@@ -49,7 +49,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		avoided: counter("upstream_avoided_total", "Questions that were settled without a call of their own to the exchange.",
 			"exchange", "question"),
 		unanswered: counter("unanswered_total",
-			"Questions for books and balances that ended in an error, by its kind; a caller's own mistakes are not among them.",
+			"Questions for books, balances and in an exchange's own form that ended in an error, by its kind; a caller's own "+
+				"mistakes are not among them.",
 			"exchange", "question", "reason"),
 		refused: counter("listings_refused_total", "Lists that were not believed: most trading pairs were gone at once.",
 			"exchange"),
@@ -77,7 +78,7 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
 }
 
 // questions gives each question of venueMetrics its place.
-var questions = [...]Question{QuestionBook, QuestionStatistics, QuestionListings, QuestionBalances, QuestionPrice}
+var questions = [...]Question{QuestionBook, QuestionStatistics, QuestionListings, QuestionBalances, QuestionPrice, QuestionNative}
 
 func place(q Question) int {
 	for i, v := range questions {
@@ -107,14 +108,18 @@ type venueMetrics struct {
 // maxKinds is more than there are kinds, so that one can be an index.
 const maxKinds = 64
 
-func (m *metrics) venue(exchange market.ExchangeID, flights func() int) *venueMetrics {
+func (m *metrics) venue(exchange market.ExchangeID, flights func() int, native bool) *venueMetrics {
 	if m.reg != nil {
 		register(m.reg, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "gateway", Name: "flights", Help: "Calls of the policy that are under way.",
 			ConstLabels: prometheus.Labels{"exchange": string(exchange)},
 		}, func() float64 { return float64(flights()) }))
 	}
-	return m.counters(exchange, QuestionBook, QuestionStatistics, QuestionListings, QuestionPrice)
+	asked := []Question{QuestionBook, QuestionStatistics, QuestionListings, QuestionPrice}
+	if native {
+		asked = append(asked, QuestionNative)
+	}
+	return m.counters(exchange, asked...)
 }
 
 // counters are those of one exchange for those who answer these questions.
@@ -137,7 +142,7 @@ func (m *metrics) counters(exchange market.ExchangeID, asked ...Question) *venue
 				}
 			}
 		}
-		if q == QuestionBook || q == QuestionBalances {
+		if q == QuestionBook || q == QuestionBalances || q == QuestionNative {
 			for _, k := range append(market.Kinds(), market.KindNone) {
 				series(&v.unanswered[place(q)][k%maxKinds], m.unanswered, v.exchange, string(q), k.String())
 			}
@@ -164,7 +169,7 @@ func answersOf(q Question) []answers {
 		return []answers{{SourceStream, live}, {SourceREST, live}, {SourceMemory, either}, {SourceRedis, either}}
 	case QuestionListings:
 		return []answers{{SourceREST, live}, {SourceMemory, either}, {SourceRedis, either}}
-	case QuestionStatistics: // are not shared
+	case QuestionStatistics, QuestionNative: // are not shared
 		return []answers{{SourceREST, live}, {SourceMemory, either}}
 	case QuestionBalances:
 		return []answers{{SourceREST, live}}

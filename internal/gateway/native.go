@@ -13,9 +13,10 @@ type NativeQuestion struct {
 	Exchange market.ExchangeID
 	market.NativeQuery
 	// Pairs are those that the question is about, so that an operator who withholds one is heeded. Without any it is about all
-	// that the exchange has.
+	// pairs of the list in use, and is withheld with any of them.
 	Pairs []market.Pair
-	// MaxAge is the oldest copy of a price that the caller takes if the exchange does not answer. Unset: none.
+	// MaxAge is the oldest copy of a price that the caller takes if the exchange does not answer. Unset: none. Lists have the
+	// bound of their row, whatever it says.
 	MaxAge Age
 }
 
@@ -25,7 +26,10 @@ type NativeAnswer struct {
 	Freshness Freshness
 }
 
-var errNotNative = errors.New("this exchange is not asked in its own form")
+var (
+	errNotNative  = errors.New("this exchange is not asked in its own form")
+	errPastNative = errors.New("the exchange answered from a cache, with something older than is accepted")
+)
 
 // Native answers a question in an exchange's own form, by the row of the policy that its endpoint has. Errors are an *Error
 // or a *market.Error; KindNotSupported for an exchange or an endpoint that is not asked in this way.
@@ -38,28 +42,268 @@ func (b *Books) Native(ctx context.Context, q NativeQuestion) (*NativeAnswer, er
 	if v.Native == nil {
 		return nil, &market.Error{Exchange: v.ID, Op: market.OpNative, Kind: market.KindNotSupported, Err: errNotNative}
 	}
-	got, err := v.askNative(ctx, q.NativeQuery)
+	got, err := b.native(ctx, v, q, now)
 	if err != nil {
-		return nil, v.ease(err, now)
+		if err = v.ease(err, now); denied(err) {
+			v.metrics.unanswer(QuestionNative, causeOf(err))
+		}
+		return nil, err
 	}
-	return &NativeAnswer{NativeAnswer: got, Freshness: Freshness{
-		Source: SourceREST, Age: max(time.Since(got.ConfirmedAt), 0), ConfirmedAt: got.ConfirmedAt,
-		Circuit: v.circuit(market.CircuitID{Exchange: v.ID, Class: market.OpNative.Class()}),
-	}}, nil
+	v.metrics.answer(QuestionNative, &got.Freshness)
+	return got, nil
 }
 
-// askNative puts a question to the exchange that nobody shares. The call ends when its caller leaves.
-func (v *venue) askNative(ctx context.Context, q market.NativeQuery) (*market.NativeAnswer, error) {
-	var alone slot[*market.NativeAnswer]
-	f, _, _, err := alone.enter(ctx, v.crew, 0, 0, func(ctx context.Context) (*market.NativeAnswer, error) {
-		return v.Native.Native(ctx, q)
-	})
+// native answers unless what was asked for is withheld, also since the question.
+func (b *Books) native(ctx context.Context, v *venue, q NativeQuestion, now time.Time) (*NativeAnswer, error) {
+	call, err := v.Native.NativePlan(q.NativeQuery)
 	if err != nil {
 		return nil, err
 	}
-	if f.await(ctx, 0) == gone {
-		alone.leave(f, false)
-		return nil, v.left(ctx, market.OpNative)
+	p := passing{b: b, v: v, q: q, rule: b.policy.native(q.Endpoint), start: now}
+	if err := p.withheld(); err != nil {
+		return nil, err
 	}
-	return f.value, v.told(market.OpNative, f.err)
+	p.refused = v.Health.Peek(call)
+	got, err := p.walk(ctx)
+	if late := p.withheld(); late != nil {
+		return nil, late
+	}
+	return got, err
+}
+
+// passing is one question in an exchange's own form on its way through the sources of its row.
+type passing struct {
+	b       *Books
+	v       *venue
+	q       NativeQuestion
+	rule    *Rule
+	kept    *native // nil where nothing is kept
+	start   time.Time
+	refused error // what a call would be refused with
+	failed  error // why the exchange did not answer, once that is known
+}
+
+// withheld is the refusal of a question about a pair that an operator withholds. Lists of names are never withheld.
+func (p *passing) withheld() error {
+	if p.b.cfg.Withheld == nil || p.rule.Names {
+		return nil
+	}
+	refuse := func(pair market.Pair) error {
+		return withhold(p.b.cfg.Withheld, market.OpNative, p.v.ID, pair)
+	}
+	for _, pair := range p.q.Pairs {
+		if err := refuse(pair); err != nil {
+			return err
+		}
+	}
+	if len(p.q.Pairs) > 0 {
+		return nil
+	}
+	if err := refuse(market.Pair{}); err != nil {
+		return err
+	}
+	if t := p.v.table.Load(); t != nil {
+		for pair := range t.entries {
+			if err := refuse(pair); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// walk takes the steps of the row in order.
+func (p *passing) walk(ctx context.Context) (*NativeAnswer, error) {
+	if p.rule.FreshFor > 0 {
+		p.kept = p.v.natives.of(p.q.NativeQuery, p.rule)
+	}
+	for _, step := range p.rule.Steps {
+		var got *NativeAnswer
+		var err error
+		switch step {
+		case StepFreshCopy:
+			got = p.fresh(p.start)
+		case StepAsk:
+			got, err = p.ask(ctx)
+		case StepLastKnown:
+			got = p.lastKnown()
+		case StepLocal, StepVenues: // of books and prices in words of ours
+		}
+		if got != nil || err != nil {
+			return got, err
+		}
+	}
+	return nil, p.failed
+}
+
+// fresh answers with a copy that is live as it is, and within the caller's bound.
+func (p *passing) fresh(now time.Time) *NativeAnswer {
+	most := p.rule.FreshFor
+	if p.q.MaxAge.Set && !p.rule.Names {
+		most = min(most, p.q.MaxAge.Limit)
+	}
+	a := p.kept.answer.Load()
+	if a == nil {
+		return nil
+	}
+	if age, known := a.Age(now); !known || age > most || most <= 0 {
+		return nil
+	}
+	p.v.metrics.saved(QuestionNative)
+	return p.answer(a, SourceMemory, market.KindNone, now)
+}
+
+// usable is the copy that may be served if the exchange does not answer, nil if there is none.
+func (p *passing) usable(now time.Time) *market.NativeAnswer {
+	most := p.rule.StaleFor
+	if !p.rule.Names {
+		most = min(most, p.q.MaxAge.Limit) // 0 unless the caller gave one
+	}
+	if p.kept == nil || most <= 0 {
+		return nil
+	}
+	a := p.kept.answer.Load()
+	if a == nil {
+		return nil
+	}
+	if age, known := a.Age(now); !known || age > most {
+		return nil
+	}
+	return a
+}
+
+// lastKnown answers with the copy, labelled with why it is not live.
+func (p *passing) lastKnown() *NativeAnswer {
+	kind, now := market.KindOf(p.failed), time.Now()
+	a := p.usable(now)
+	if a == nil || !kind.ServesStale() {
+		return nil
+	}
+	return p.answer(a, SourceMemory, kind, now)
+}
+
+// ask puts the question to the exchange, or joins those who already did. Without an answer the reason is in failed; the error
+// is that of a caller who left. One who holds a usable copy waits for stale_wait at most.
+func (p *passing) ask(ctx context.Context) (*NativeAnswer, error) {
+	if p.failed = p.refused; p.failed != nil {
+		p.v.metrics.saved(QuestionNative)
+		return nil, nil
+	}
+	for {
+		s, every := p.slot()
+		f, joined, pause, err := s.enter(ctx, p.v.crew, 0, every, p.fetch())
+		switch {
+		case err != nil:
+			p.failed = err
+			return nil, nil
+		case f == nil:
+			if !p.rest(ctx, pause) {
+				return nil, p.leftOrSlow(ctx)
+			}
+			if got := p.fresh(time.Now()); got != nil {
+				return got, nil
+			}
+			continue
+		case joined:
+			p.v.metrics.shared(QuestionNative)
+		}
+		switch f.await(ctx, p.patience()) {
+		case landed:
+			return p.landed(f), nil
+		case gone:
+			s.leave(f, false)
+		case late:
+			s.leave(f, true)
+		}
+		return nil, p.leftOrSlow(ctx)
+	}
+}
+
+// slot is where those who ask the same meet: nobody does where nothing is kept.
+func (p *passing) slot() (s *slot[*market.NativeAnswer], every time.Duration) {
+	if p.kept == nil {
+		return &slot[*market.NativeAnswer]{}, 0
+	}
+	return &p.kept.asking, askEvery
+}
+
+// fetch is the call. It outlives p, so it is given none of it.
+func (p *passing) fetch() ask[*market.NativeAnswer] {
+	v, q, kept := p.v, p.q.NativeQuery, p.kept
+	return func(ctx context.Context) (*market.NativeAnswer, error) {
+		a, err := v.Native.Native(ctx, q)
+		if err == nil && kept != nil {
+			a = v.natives.keep(q, kept, a)
+		}
+		return a, err
+	}
+}
+
+// patience is how much longer this caller waits for the exchange, 0 for as long as it takes.
+func (p *passing) patience() time.Duration {
+	if p.usable(time.Now()) == nil {
+		return 0
+	}
+	return max(p.b.cfg.StaleWait-time.Since(p.start), time.Nanosecond)
+}
+
+// rest waits until the exchange may be asked this again; false when the caller's time is over first.
+func (p *passing) rest(ctx context.Context, pause time.Duration) bool {
+	enough := true
+	if limit := p.patience(); limit > 0 && limit < pause {
+		pause, enough = limit, false
+	}
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return enough
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p *passing) leftOrSlow(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return p.v.left(ctx, market.OpNative)
+	}
+	p.failed = p.v.slow(market.OpNative)
+	return nil
+}
+
+// landed answers with what a flight brought, unless that came from a cache of the exchange and is older than this caller
+// accepts. The bound counts back from the question, as for books.
+func (p *passing) landed(f *flight[*market.NativeAnswer]) *NativeAnswer {
+	if f.err != nil {
+		p.failed = p.v.told(market.OpNative, f.err)
+		return nil
+	}
+	now, bounded := time.Now(), p.q.MaxAge.Set && !p.rule.Names
+	age, known := f.value.Age(now)
+	switch {
+	case !known:
+		p.failed = p.wrong(market.KindMalformed, errAge)
+		return nil
+	case bounded && age-now.Sub(p.start) > p.q.MaxAge.Limit+askEvery:
+		p.failed = p.wrong(market.KindSuspect, errPastNative)
+		return nil
+	}
+	return p.answer(f.value, SourceREST, market.KindNone, now)
+}
+
+func (p *passing) wrong(kind market.Kind, why error) error {
+	return &market.Error{Exchange: p.v.ID, Op: market.OpNative, Kind: kind, RetryAfter: retrySlow, Err: why}
+}
+
+// answer labels an answer. It reads its clock and never moves it.
+func (p *passing) answer(a *market.NativeAnswer, source Source, reason market.Kind, now time.Time) *NativeAnswer {
+	age, _ := a.Age(now)
+	f := Freshness{
+		Source: source, Age: age, ConfirmedAt: a.ConfirmedAt,
+		Circuit: p.v.circuit(market.CircuitID{Exchange: p.v.ID, Class: market.OpNative.Class()}),
+	}
+	if source != SourceREST && age > p.rule.FreshFor {
+		f.Stale, f.Reason = true, reason
+	}
+	return &NativeAnswer{NativeAnswer: a, Freshness: f}
 }

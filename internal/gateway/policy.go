@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,6 +17,7 @@ const (
 	QuestionListings   Question = "listings"
 	QuestionBalances   Question = "balances"
 	QuestionPrice      Question = "price"
+	QuestionNative     Question = "native" // one in an exchange's own form
 )
 
 // Step is one way to come by an answer.
@@ -51,14 +53,16 @@ func (s Step) text(r Rule) string {
 // the durations and walks Steps (those of statistics run beside the book's, so their order is written out in inquire and
 // answer). The texts beside them are the row's words in the README.
 type Rule struct {
-	Question Question
-	Asked    string // in words
-	Steps    []Step
-	FreshFor time.Duration // a copy this young is live; 0 where there are no copies
-	StaleFor time.Duration // an older copy is never served; 0 where none ever is
-	Stale    string        // what a stale answer is like
-	Failing  string        // what is answered when the exchange fails
-	Why      string        // the reason for the row
+	Question  Question
+	Endpoints []string // of an exchange's own, where the row is about some of these; by the adapter's names
+	Names     bool     // what is answered is a list of names, which holds no price: nothing withholds or purges it
+	Asked     string   // in words
+	Steps     []Step
+	FreshFor  time.Duration // a copy this young is live; 0 where there are no copies
+	StaleFor  time.Duration // an older copy is never served; 0 where none ever is
+	Stale     string        // what a stale answer is like
+	Failing   string        // what is answered when the exchange fails
+	Why       string        // the reason for the row
 }
 
 // Policy is who may answer what.
@@ -68,9 +72,24 @@ type Policy struct {
 	Listings   Rule
 	Balances   Rule
 	Price      Rule
+
+	// The rows of questions in an exchange's own form: prices, lists of names, and everything else.
+	NativePrices Rule
+	NativeNames  Rule
+	Native       Rule
 }
 
-// DefaultPolicy is the policy. Two of its durations, both of Book, can be configured.
+// native is the row of an endpoint.
+func (p *Policy) native(endpoint string) *Rule {
+	for _, r := range []*Rule{&p.NativePrices, &p.NativeNames} {
+		if slices.Contains(r.Endpoints, endpoint) {
+			return r
+		}
+	}
+	return &p.Native
+}
+
+// DefaultPolicy is the policy. The durations of Book can be configured, and with them those of NativePrices.
 func DefaultPolicy() Policy {
 	return Policy{
 		Book: Rule{
@@ -120,12 +139,46 @@ func DefaultPolicy() Policy {
 			Failing:  "names who answered, `fallback: true` if not the first, and why the others did not",
 			Why:      "a price of another exchange is another price: the caller chose the order and has to see it used",
 		},
+		NativePrices: Rule{
+			Question:  QuestionNative,
+			Endpoints: []string{"ticker/price", "ticker/bookTicker", "ticker/24hr"},
+			Asked:     "in the exchange's own form: prices (`ticker/price`, `ticker/bookTicker`, `ticker/24hr`)",
+			Steps:     []Step{StepFreshCopy, StepAsk, StepLastKnown},
+			FreshFor:  time.Second,
+			StaleFor:  time.Hour,
+			Stale:     "labelled in headers, only within an age that the caller's key allows",
+			Failing:   "the exchange's own error",
+			Why: "many bots ask for all pairs at once, the dearest question there is; and a bot that speaks the exchange's " +
+				"dialect looks for no label",
+		},
+		NativeNames: Rule{
+			Question:  QuestionNative,
+			Endpoints: []string{"exchangeInfo"},
+			Names:     true,
+			Asked:     "in the exchange's own form: its list of pairs (`exchangeInfo`)",
+			Steps:     []Step{StepFreshCopy, StepAsk, StepLastKnown},
+			FreshFor:  time.Hour,
+			StaleFor:  24 * time.Hour,
+			Stale:     "labelled in headers",
+			Failing:   "the stale list; the exchange's own error without one",
+			Why:       "every bot asks for it when it starts, it is megabytes, and names were right yesterday",
+		},
+		Native: Rule{
+			Question: QuestionNative,
+			Asked:    "in the exchange's own form: everything else",
+			Steps:    []Step{StepAsk},
+			Stale:    "**never**",
+			Failing:  "the exchange's own error",
+			Why:      "its parameters are without number, so a copy would seldom be asked for again",
+		},
 	}
 }
 
 // Rules lists the rows.
 func (p Policy) Rules() []Rule {
-	return []Rule{p.Book, p.Statistics, p.Listings, p.Balances, p.Price}
+	return []Rule{
+		p.Book, p.Statistics, p.Listings, p.Balances, p.Price, p.NativePrices, p.NativeNames, p.Native,
+	}
 }
 
 // PolicyTable is the policy as the README shows it, in Markdown.

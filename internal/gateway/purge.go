@@ -7,8 +7,8 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// Purge drops everything that is kept of a pair: the copies of its book in this process and in the shared store, and its
-// figures. It returns where the store had a copy: "memory", "redis". Calls that are under way are still answered, but what
+// Purge drops everything that is kept of a pair: the copies of its book in this process and in the shared store, its
+// figures, and every price in the exchange's own form, since one answer holds those of many pairs. It returns where the store had a copy: "memory", "redis". Calls that are under way are still answered, but what
 // they bring is not kept, unless the exchange vouched for it after the purge. An error says that a copy in the shared store
 // may be left; this process is purged then all the same.
 //
@@ -22,6 +22,7 @@ func (b *Books) Purge(ctx context.Context, exchange market.ExchangeID, pair mark
 	if e := v.entry(pair); e != nil {
 		e.forget(time.Now())
 	}
+	v.natives.forget(time.Now())
 	return where, err
 }
 

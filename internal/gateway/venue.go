@@ -27,6 +27,8 @@ type venue struct {
 	announced atomic.Pointer[market.VenueStatus]
 	status    slot[market.VenueStatus]
 
+	natives *natives // answers in the exchange's own form
+
 	configured atomic.Pointer[[]market.Maintenance]
 	tally      tally
 
@@ -37,9 +39,9 @@ func newVenue(v Venue, most int, log *slog.Logger, m *metrics) *venue {
 	w := &venue{
 		Venue: v,
 		books: market.CircuitID{Exchange: v.ID, Class: market.ClassMarketData},
-		crew:  newCrew(v.ID, most, log),
+		crew:  newCrew(v.ID, most, log), natives: newNatives(),
 	}
-	w.metrics = m.venue(v.ID, w.crew.count)
+	w.metrics = m.venue(v.ID, w.crew.count, v.Native != nil)
 	return w
 }
 
