@@ -22,6 +22,10 @@ func (s *Server) balance(ctx context.Context, c *call, r *http.Request, q *query
 	if ask.Wallet, err = q.wallet(); err != nil {
 		return err
 	}
+	ccxt, err := q.ccxt()
+	if err != nil {
+		return err
+	}
 	if err := s.account(c, &ask); err != nil {
 		return err
 	}
@@ -32,7 +36,11 @@ func (s *Server) balance(ctx context.Context, c *call, r *http.Request, q *query
 	if !c.key.Scopes.Account(ask.Exchange, b.Account) {
 		return forbiddenAccount(ask.Exchange) // an account that was left out turned out to be another's
 	}
-	appendBalances(&c.doc, b)
+	if ccxt {
+		appendCCXTBalances(&c.doc, b)
+	} else {
+		appendBalances(&c.doc, b)
+	}
 	c.send(http.StatusOK, jsonType)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 // orderBook answers GET /v1/exchanges/{exchange}/orderbook.
 func (s *Server) orderBook(ctx context.Context, c *call, r *http.Request, q *query) error {
-	ask, err := s.bookQuery(c, r, q)
+	ask, ccxt, err := s.bookQuery(c, r, q)
 	if err != nil {
 		return err
 	}
@@ -28,25 +28,32 @@ func (s *Server) orderBook(ctx context.Context, c *call, r *http.Request, q *que
 	if err != nil {
 		return err
 	}
-	appendBook(&c.doc, b)
+	if ccxt {
+		appendCCXTBook(&c.doc, b)
+	} else {
+		appendBook(&c.doc, b)
+	}
 	s.fresh(c, &b.Freshness, s.cfg.FreshFor)
 	c.send(http.StatusOK, jsonType)
 	return nil
 }
 
-// bookQuery reads what every question about one book has: all but the depth.
-func (s *Server) bookQuery(c *call, r *http.Request, q *query) (ask gateway.BookQuery, err error) {
+// bookQuery reads what every question about one book has: all but the depth. ccxt tells in whose shape it is answered.
+func (s *Server) bookQuery(c *call, r *http.Request, q *query) (ask gateway.BookQuery, ccxt bool, err error) {
 	if ask.Exchange, err = s.exchange(c, r); err != nil {
-		return ask, err
+		return ask, false, err
 	}
 	if ask.Pair, err = q.pair(); err != nil {
-		return ask, err
+		return ask, false, err
 	}
-	if ask.MaxAge, err = s.maxAge(c, q); err != nil {
-		return ask, err
+	if ccxt, err = q.ccxt(); err != nil {
+		return ask, false, err
+	}
+	if ask.MaxAge, err = s.bookAge(c, q, ccxt); err != nil {
+		return ask, false, err
 	}
 	ask.RequireLive, err = q.requireLive()
-	return ask, err
+	return ask, ccxt, err
 }
 
 // exchange reads the exchange of the path. A name that is not enabled gets no further, also not into the log.

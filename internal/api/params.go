@@ -231,14 +231,17 @@ func (q *query) depth(fallback, limit int) (int, error) {
 }
 
 // maxAge reads the optional parameter `max_age_ms`.
-func (q *query) maxAge() (gateway.Age, error) {
-	v, ok := q.get("max_age_ms")
+func (q *query) maxAge() (gateway.Age, error) { return q.age("max_age_ms") }
+
+// age reads an optional parameter that is an age in milliseconds.
+func (q *query) age(name string) (gateway.Age, error) {
+	v, ok := q.get(name)
 	if !ok {
 		return gateway.Age{}, nil
 	}
 	n, ok := digits(v)
 	if !ok || n > maxAgeMillis {
-		return gateway.Age{}, invalid("max_age_ms", "is not an integer of milliseconds from 0 to "+strconv.Itoa(maxAgeMillis), nil)
+		return gateway.Age{}, invalid(name, "is not an integer of milliseconds from 0 to "+strconv.Itoa(maxAgeMillis), nil)
 	}
 	return gateway.MaxAge(time.Duration(n) * time.Millisecond), nil
 }

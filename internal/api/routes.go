@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -27,6 +28,8 @@ const (
 	RouteOrderBooks
 	RoutePrice
 	RouteErrors
+	RouteOpenAPI
+	RouteDocs
 	RouteStream
 	RouteStreamOrderBook
 	RouteCircuits
@@ -46,7 +49,7 @@ const (
 var routeNames = [routeCount]string{
 	RouteOther: "other", RouteExchanges: "exchanges", RouteOrderBook: "orderbook", RouteTicker: "ticker", RouteTickers: "tickers",
 	RouteMarkets: "markets", RouteStatus: "status", RouteBalance: "balance", RouteOrderBooks: "orderbooks", RoutePrice: "price",
-	RouteErrors: "errors", RouteStream: "stream", RouteStreamOrderBook: "stream_orderbook",
+	RouteErrors: "errors", RouteOpenAPI: "openapi", RouteDocs: "docs", RouteStream: "stream", RouteStreamOrderBook: "stream_orderbook",
 	RouteCircuits: "circuits", RouteCircuitEvents: "circuit_events", RouteAction: "action", RouteSession: "session", RouteMe: "me",
 	RouteDashboard: "dashboard", RouteCompat: "compat", RouteCapture: "capture", RouteLive: "livez", RouteReady: "readyz", RouteMetrics: "metrics",
 }
@@ -92,12 +95,12 @@ func (s *Server) endpoints() []endpoint {
 	const exchange = "/v1/exchanges/{exchange}"
 	return []endpoint{
 		{RouteExchanges, "/v1/exchanges", accessMarket, nil, s.exchanges},
-		{RouteOrderBook, exchange + "/orderbook", accessMarket, []string{"symbol", "depth", "max_age_ms", "require"}, s.orderBook},
-		{RouteTicker, exchange + "/ticker", accessMarket, []string{"symbol", "max_age_ms", "require"}, s.ticker},
+		{RouteOrderBook, exchange + "/orderbook", accessMarket, []string{"symbol", "depth", "max_age_ms", "require", "format", "accept_stale"}, s.orderBook},
+		{RouteTicker, exchange + "/ticker", accessMarket, []string{"symbol", "max_age_ms", "require", "format", "accept_stale"}, s.ticker},
 		{RouteTickers, exchange + "/tickers", accessMarket, []string{"symbols"}, s.tickers},
 		{RouteMarkets, exchange + "/markets", accessMarket, nil, s.markets},
 		{RouteStatus, exchange + "/status", accessMarket, nil, s.status},
-		{RouteBalance, exchange + "/balance", accessAccount, []string{"account", "wallet"}, s.balance},
+		{RouteBalance, exchange + "/balance", accessAccount, []string{"account", "wallet", "format"}, s.balance},
 		{RouteOrderBooks, "/v1/orderbooks", accessMarket, []string{"symbol", "depth", "max_age_ms"}, s.orderBooks},
 		{RoutePrice, "/v1/price", accessMarket, []string{"symbol", "exchanges", "max_age_ms"}, s.price},
 		{RouteErrors, problemsPath, accessFree, nil, s.errorCatalogue},
@@ -131,7 +134,7 @@ func (s *Server) publicRoutes() *chi.Mux {
 		}
 	}
 	s.boardRoutes(m, accessCircuits, &s.inFlight)
-	for _, e := range s.endpoints() {
+	for _, e := range slices.Concat(s.endpoints(), s.docsEndpoints()) {
 		h := s.serve(e)
 		m.Get(e.path, h)
 		m.Head(e.path, h)

@@ -8,13 +8,16 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/docs/openapi"
 	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/api/session"
 	"exchange-gateway/internal/api/stream"
 	"exchange-gateway/internal/market"
+	"exchange-gateway/internal/swaggerui"
 )
 
 // Limits of a connection. A header of more than maxHeader is refused with a problem; net/http cuts off what is so large
@@ -61,6 +64,8 @@ type Server struct {
 	base        context.Context // the life of the server, which ends requests that outlast a drain
 	stop        context.CancelFunc
 	errorsDoc   []byte
+	contract    func() ([]byte, error) // of this API, as JSON
+	docs        *swaggerui.UI
 	exchangeIDs []market.ExchangeID // those that are enabled, in their configured order
 	streams     *stream.Streams     // nil without a hub
 	public      http.Handler
@@ -91,6 +96,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s.errorsDoc = errorsDoc()
+	s.contract, s.docs = sync.OnceValues(openapi.JSON), swaggerui.New()
 	s.exchangeIDs = cfg.Books.Exchanges()
 	s.streams = s.newStreams()
 	s.public, s.admin = s.front(s.crossOrigin(s.publicRoutes()), true), s.front(s.adminRoutes(), false)

@@ -10,7 +10,7 @@ import (
 
 // ticker answers GET /v1/exchanges/{exchange}/ticker.
 func (s *Server) ticker(ctx context.Context, c *call, r *http.Request, q *query) error {
-	ask, err := s.bookQuery(c, r, q)
+	ask, ccxt, err := s.bookQuery(c, r, q)
 	if err != nil {
 		return err
 	}
@@ -20,7 +20,11 @@ func (s *Server) ticker(ctx context.Context, c *call, r *http.Request, q *query)
 	if err != nil {
 		return err
 	}
-	appendTicker(&c.doc, t)
+	if ccxt {
+		appendCCXTTicker(&c.doc, t)
+	} else {
+		appendTicker(&c.doc, t)
+	}
 	s.fresh(c, &t.Freshness, s.cfg.FreshFor)
 	c.send(http.StatusOK, jsonType)
 	return nil
@@ -113,6 +117,11 @@ func appendStatistics(d *doc, t *gateway.Ticker) {
 	d.optional("percentage", st.ChangePercent)
 	d.optional("baseVolume", st.BaseVolume)
 	d.optional("quoteVolume", st.QuoteVolume)
+	appendStatisticsFreshness(d, t)
+}
+
+// appendStatisticsFreshness writes how far the figures of 24 hours can be trusted, or why there are none.
+func appendStatisticsFreshness(d *doc, t *gateway.Ticker) {
 	d.name("stats_freshness")
 	if t.Statistics != nil {
 		appendFreshness(d, &t.StatsFreshness)

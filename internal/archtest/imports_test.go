@@ -62,7 +62,7 @@ var rules = map[string]rule{
 	"internal/notify":                {ours: []string{"internal/market"}, outside: []string{prometheus}},
 	"internal/tracing":               {ours: []string{"internal/market"}, outside: []string{otel}},
 	"internal/dashboard":             {ours: []string{"internal/market", "internal/ops", "docs/runbooks"}},
-	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/feed", "internal/feed/hub", "internal/ops", "internal/compat", "internal/api/keys", "internal/api/quota", "internal/api/session", "internal/api/stream"}, outside: []string{chi, cors, prometheus}},
+	"internal/api":                   {ours: []string{"internal/market", "internal/gateway", "internal/feed", "internal/feed/hub", "internal/ops", "internal/compat", "internal/api/keys", "internal/api/quota", "internal/api/session", "internal/api/stream", "internal/swaggerui", "docs/openapi"}, outside: []string{chi, cors, prometheus}},
 	"internal/api/stream":            {ours: []string{"internal/market", "internal/feed", "internal/feed/hub"}, outside: []string{gobwas, prometheus}},
 	"internal/api/session":           {ours: []string{"internal/api/keys"}},
 	"internal/api/keys":              {ours: []string{"internal/market"}, outside: []string{yaml}},
