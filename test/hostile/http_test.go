@@ -150,17 +150,17 @@ func pipelined() []hostility {
 	const n = 200
 	return []hostility{
 		{
-			Script:   attack.Script{Name: "200 requests at once", Conns: 10, Steps: []attack.Step{{Send: []byte(get(okxBook + "?symbol=BTC/USDT&depth=1")), Repeat: n}}, Wait: 2 * time.Second},
+			Script:   attack.Script{Name: "200 requests at once", Conns: 10, Steps: []attack.Step{{Send: []byte(get(okxBook + "?symbol=BTC/USDT&depth=1")), Repeat: n}}, Wait: 5 * time.Second},
 			statuses: []int{200}, answers: n, ends: []string{attack.EndOpen},
 		},
 		{
-			Script:   attack.Script{Name: "200 bad requests at once", Conns: 10, Steps: []attack.Step{{Send: []byte(get(okxBook)), Repeat: n}}, Wait: 2 * time.Second},
+			Script:   attack.Script{Name: "200 bad requests at once", Conns: 10, Steps: []attack.Step{{Send: []byte(get(okxBook)), Repeat: n}}, Wait: 5 * time.Second},
 			statuses: []int{400}, answers: n, codes: []string{"invalid_parameter"}, ends: []string{attack.EndOpen},
 		},
 	}
 }
 
-// slow are clients that take their time, many of each, to hold what others need. They take up to 35 s.
+// slow are clients that take their time, many of each, to hold what others need. They take up to 40 s.
 func slow() []hostility {
 	const conns = 50
 	trickle := func(name, head string, every time.Duration) attack.Script {
@@ -172,9 +172,10 @@ func slow() []hostility {
 		return attack.Script{Name: name, Conns: n, Steps: []attack.Step{{Send: []byte(head)}}, Wait: 40 * time.Second}
 	}
 	book := okxBook + "?symbol=BTC/USDT&depth="
+	// 40 MB of answers for each, more than the buffers of both ends hold; 30 s later the gateway has given up on them.
 	unread := attack.Script{
-		Name: "20,000 requests and no answer read", Conns: 10, Silent: true,
-		Steps: []attack.Step{{Send: []byte(strings.Repeat(get(book+"400"), 20)), Repeat: 1000}}, Wait: 30 * time.Second,
+		Name: "2,000 requests and no answer read", Conns: 10, Silent: true, Wait: 10 * time.Second,
+		Steps: []attack.Step{{Send: []byte(strings.Repeat(get(book+"400"), 20)), Repeat: 100}, {Pause: 33 * time.Second}},
 	}
 	tls := append([]byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), make([]byte, 400)...)
 	return []hostility{

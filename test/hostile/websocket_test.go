@@ -135,7 +135,7 @@ func handshakes() []hostility {
 		refused("a handshake with a short key", line("dGhlIHNhbXBsZSBub25jZQ==", "YQ=="), 426, "upgrade_required"),
 		refused("a handshake of another version", line("Version: 13", "Version: 8"), 426, "upgrade_required"),
 		refused("a handshake of a web page", handshake("Origin: https://elsewhere.example"), 403, "forbidden"),
-		refused("a handshake with a key in the query", strings.Replace(handshake(), "/v1/stream", "/v1/stream?key=gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa", 1), 400, "unknown_parameter"),
+		refused("a handshake with a key in the query", strings.Replace(handshake(), "/v1/stream", "/v1/stream?key=gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa", 1), 400, "invalid_parameter"),
 		refused("a handshake with a wrong key", handshake("Authorization: Bearer gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa"), 401, "unauthenticated"),
 		refused("events of nothing", get("/v1/stream/orderbook"), 400, "invalid_parameter"),
 		refused("events of every depth", get("/v1/stream/orderbook?exchange=okx&symbol=BTC/USDT&depth=3"), 400, "invalid_parameter"),

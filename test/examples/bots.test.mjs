@@ -1,0 +1,74 @@
+// examples/go, examples/python and examples/js, through an outage: what they show is labelled, and they go on afterwards.
+import { describe, it, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { readFile } from 'node:fs/promises';
+import { extname, join, normalize } from 'node:path';
+import { demo, example, root, run, start, until } from './stage.mjs';
+
+const { chromium } = createRequire(join(root, 'test', 'dashboard', 'browser.mjs'))('playwright-core');
+
+describe('bots', () => {
+  let gateway, site;
+  before(async (t) => {
+    // The page's own server: nothing but the files of this repository that it needs.
+    const types = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript' };
+    const server = createServer(async (req, res) => {
+      const path = normalize(new URL(req.url, 'http://page').pathname);
+      if (!/^\/(examples|clients)\/js\//.test(path)) return res.writeHead(404).end();
+      const file = path.endsWith('/') ? `${path}index.html` : path;
+      const text = await readFile(join(root, file)).catch(() => undefined);
+      res.writeHead(text ? 200 : 404, { 'Content-Type': types[extname(file)] ?? 'text/plain' }).end(text);
+    });
+    await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+    t.after(() => server.close());
+    site = `http://127.0.0.1:${server.address().port}`;
+    gateway = await demo(t, { settings: [`cors_origins=${site}`] });
+    await gateway.live('okx', 'BTC/USDT');
+  });
+
+  const outage = async (tried) => {
+    await gateway.breaks('okx', { kind: 'maintenance' });
+    await gateway.breaks('okx', { kind: 'silent' });
+    try {
+      await tried();
+    } finally {
+      await gateway.heals('okx');
+    }
+  };
+
+  it('Go: watches books', async (t) => {
+    const dir = gateway.dir;
+    await run('go', ['build', '-o', join(dir, 'watcher'), './examples/go']);
+    const watcher = start(join(dir, 'watcher'), ['okx', 'BTC/USDT'], { env: { GATEWAY_URL: gateway.public, GATEWAY_KEY: gateway.key } });
+    t.after(() => watcher.stop('SIGKILL'));
+    await until('the watcher shows a live book', () => /BTC\/USDT.*live|live.*BTC\/USDT/i.test(watcher.text));
+    assert.equal(await watcher.stop('SIGINT'), 0, watcher.text);
+  });
+
+  it('Python: quotes on live books and known balances alone', async () => {
+    const bot = (rounds) => run('python3', [example('python', 'quote_bot.py'), '--rounds', String(rounds)], { env: { GATEWAY_URL: gateway.public, GATEWAY_KEY: gateway.key } });
+    await until('the bot quotes', async () => /^QUOTE /m.test(await bot(5)));
+    await outage(async () => {
+      await until('the bot stops', async () => {
+        const text = await bot(5);
+        return /^STOP /m.test(text) && !/^QUOTE /m.test(text);
+      });
+    });
+  });
+
+  it('JavaScript: a page with a live book', async (t) => {
+    const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'] });
+    t.after(() => browser.close());
+    const page = await browser.newPage();
+    const problems = [];
+    page.on('pageerror', (err) => problems.push(err.message));
+    await page.goto(`${site}/examples/js/?gateway=${gateway.public}&exchange=binance&symbol=BTC/USDT&depth=5`);
+    await page.locator('[data-state=live]').waitFor({ timeout: 30_000 });
+    await page.locator('#book tbody tr').nth(4).waitFor({ timeout: 30_000 });
+    const mid = await page.locator('#mid').textContent();
+    assert.match(mid, /^\d+\.\d+$/);
+    assert.deepEqual(problems, []);
+  });
+});
