@@ -22,7 +22,9 @@ func Within(ctx context.Context, at time.Time) (context.Context, func()) {
 }
 
 // Routes are the method and pattern of every route of a listener, as "GET /v1/errors".
-func (s *Server) Routes() (public, admin []string) { return walked(s.publicRoutes()), walked(s.adminRoutes()) }
+func (s *Server) Routes() (public, admin []string) {
+	return walked(s.publicRoutes()), walked(s.adminRoutes())
+}
 
 func walked(r chi.Routes) (all []string) {
 	_ = chi.Walk(r, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {

@@ -184,6 +184,7 @@ type fakeAccounts struct {
 	asked    []gateway.BalanceQuery
 	err      error
 	answerAs string // the account that answers, if not the one that was asked for
+	wait     <-chan struct{}
 }
 
 func (f *fakeAccounts) Names(exchange market.ExchangeID, wallet market.Wallet) []string {
@@ -200,6 +201,9 @@ func (f *fakeAccounts) Balances(_ context.Context, q gateway.BalanceQuery) (*gat
 	f.mu.Lock()
 	f.asked = append(f.asked, q)
 	f.mu.Unlock()
+	if f.wait != nil {
+		<-f.wait
+	}
 	if f.err != nil {
 		return nil, f.err
 	}
