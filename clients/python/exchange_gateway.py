@@ -1875,7 +1875,7 @@ def _floats(v: Any, what: str) -> Any:
     d = _Doc(v)
     if what == "orderbook":
         for side in ("bids", "asks"):
-            d.fields[side] = [[_as_float(n) for n in level] for level in d.items(side)]
+            d.fields[side] = [_float_level(level) for level in d.items(side)]
     elif what == "ticker":
         for name in _TICKER_NUMBERS:
             if d.fields.setdefault(name, None) is not None:
@@ -1885,6 +1885,12 @@ def _floats(v: Any, what: str) -> Any:
             if part != "info" and isinstance(row, dict):
                 d.fields[part] = {k: _as_float(n) for k, n in row.items()}
     return d.fields
+
+
+def _float_level(level: Any) -> List[float]:
+    if not isinstance(level, list) or len(level) != 2:
+        raise _Wrong("%.40r is no level" % (level,))
+    return [_as_float(n) for n in level]
 
 
 def _as_float(v: Any) -> float:

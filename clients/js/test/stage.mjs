@@ -19,19 +19,20 @@ export async function until(what, ok) {
   throw new Error(`${what}: not within ${PATIENCE} ms`);
 }
 
-/** The gateway on simulated exchanges: that of GATEWAY_DEMO, a ready file, or one of its own. */
-export async function demo() {
-  let path = process.env.GATEWAY_DEMO, dir, child;
+/** The gateway on simulated exchanges, with settings (`path=value`): that of GATEWAY_DEMO, a ready file, unless own asks for another. */
+export async function demo({ own = false, settings = [] } = {}) {
+  let path = own ? undefined : process.env.GATEWAY_DEMO, dir, child;
   if (!path) {
     dir = await mkdtemp(join(tmpdir(), 'exchange-gateway-js-'));
     path = join(dir, 'ready.json');
     const free = '127.0.0.1:0';
     child = spawn(fileURLToPath(new URL('../../../bin/gateway', import.meta.url)), [
       'demo', '--listen', free, '--admin-listen', free, '--control', free, '--every', '24h', '--ready-file', path,
+      ...settings.flatMap((s) => ['--set', s]),
     ], { stdio: ['ignore', 'ignore', 'inherit'] });
   }
   const at = await until('the demo listens', async () => {
-    if (child?.exitCode !== null && child) throw new Error('the demo ended by itself');
+    if (child && child.exitCode !== null) throw new Error('the demo ended by itself');
     return readFile(path, 'utf8').then(JSON.parse, () => undefined);
   });
   async function tell(method, path, body) {
