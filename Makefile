@@ -5,13 +5,18 @@ SHELL   := /bin/bash
 COUNT   ?= 1
 FUZZ    ?= 30s
 
-.PHONY: help run demo build test test-clients test-dashboard test-ops screenshots check bench fuzz clean
+.PHONY: help run demo build test test-clients test-libraries test-examples test-hostile test-quickstart test-dashboard test-ops
+.PHONY: screenshots check bench fuzz clean
 
 help:
 	@echo "make run           the gateway on the real exchanges: no configuration, keys or Redis needed"
 	@echo "make demo          the gateway on simulated exchanges, with an outage that you can watch"
 	@echo "make test          every Go test, with the race detector and a real Redis"
-	@echo "make test-clients  ccxt from npm against the simulated exchanges"
+	@echo "make test-clients  public client libraries against the simulated exchanges and the facade"
+	@echo "make test-libraries the Python and JavaScript clients against the demo"
+	@echo "make test-examples every example against the demo"
+	@echo "make test-hostile  what other clients see while some are hostile or greedy"
+	@echo "make test-quickstart the README's first commands, in an empty folder"
 	@echo "make test-dashboard the dashboard in a real Chromium, against the demo"
 	@echo "make test-ops      rules, alerts and Grafana's queries against a real Prometheus"
 	@echo "make screenshots   docs/dashboard-light.png and -dark.png, from the demo"
@@ -30,12 +35,26 @@ demo: build
 	@exec ./bin/gateway demo
 
 test: need-redis need-race
-	$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m $$($(GO) list ./... | grep -v '/test/ops$$')
+	$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m $$($(GO) list ./... | grep -vE '/test/(ops|hostile|quickstart)$$')
 	@# The race detector makes these ten times slower, and runs a part of them above; here they run in full.
 	$(GO) test -count=$(COUNT) -timeout=10m -run 'TestRandom|TestDay' ./test/stream
 
 test-clients: build
 	./test/clients/run
+
+test-libraries: need-python need-chromium build
+	./clients/python/run
+	./clients/js/run
+
+test-examples: need-python build
+	./test/examples/run
+
+# Alone on the machine: it measures how long others wait.
+test-hostile: build
+	$(GO) test -count=$(COUNT) -timeout=10m ./test/hostile
+
+test-quickstart:
+	$(GO) test -count=$(COUNT) -timeout=6m ./test/quickstart
 
 test-dashboard: need-chromium need-redis build
 	./test/dashboard/run
@@ -59,13 +78,15 @@ fuzz:
 clean:
 	rm -rf bin tmp
 
-.PHONY: need-redis need-race need-bench need-chromium need-prometheus
+.PHONY: need-python need-redis need-race need-bench need-chromium need-prometheus
 need-redis:
 	@./tools/need redis-server:redis-server
 need-race:
 	@./tools/need gcc:gcc libc6-dev:/usr/include/stdio.h
 need-bench:
 	@./tools/need wrk:wrk nginx:nginx
+need-python:
+	@./tools/need python3:python3
 need-chromium:
 	@./tools/need chromium:chromium
 need-prometheus:
