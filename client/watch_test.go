@@ -55,9 +55,25 @@ func (p *peer) wait() {
 // streaming is a server of streams that plays its part once for each connection, and counts them.
 func streaming(t *testing.T, play func(p *peer)) (base string, connections *atomic.Int64) {
 	t.Helper()
+	open := make(chan struct{})
+	close(open)
+	return streamingAfter(t, open, play)
+}
+
+// streamingAfter welcomes the first connection, and the others when the test has seen what it has to: a consumer that is
+// slow on a busy machine would be told of the next state alone.
+func streamingAfter(t *testing.T, seen <-chan struct{}, play func(p *peer)) (base string, connections *atomic.Int64) {
+	t.Helper()
 	connections = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := connections.Add(1)
+		if n > 1 {
+			select {
+			case <-seen:
+			case <-r.Context().Done():
+				return
+			}
+		}
 		conn, err := websocket.Accept(w, r, nil)
 		if err != nil {
 			t.Errorf("accept: %v", err)
@@ -145,8 +161,8 @@ func TestWatch_connectsAgainAfterAFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			proceed := make(chan struct{})
-			base, connections := streaming(t, func(p *peer) {
+			proceed, seen := make(chan struct{}), make(chan struct{})
+			base, connections := streamingAfter(t, seen, func(p *peer) {
 				p.read()
 				p.send(status("live", ""))
 				if p.number == 1 {
@@ -162,6 +178,7 @@ func TestWatch_connectsAgainAfterAFault(t *testing.T) {
 			until(t, w, "the first version", version(1))
 			close(proceed)
 			until(t, w, "the fault", because(fault.reason))
+			close(seen)
 			b := until(t, w, "the version of the second connection", version(40))
 			if b.Epoch != "e2" || sides(b) != "[{90 1}] []" || connections.Load() != 2 {
 				t.Errorf("%+v after %d connections", b, connections.Load())
@@ -170,11 +187,11 @@ func TestWatch_connectsAgainAfterAFault(t *testing.T) {
 	}
 }
 
-// A connection that stays open and says nothing is no connection; one that answers a ping is.
+// A connection that stays open and says nothing is no connection. Before that it is asked for a sign of life.
 func TestWatch_silence(t *testing.T) {
 	t.Parallel()
-	pinged := make(chan string, 1)
-	base, _ := streaming(t, func(p *peer) {
+	pinged, seen := make(chan string, 1), make(chan struct{})
+	base, _ := streamingAfter(t, seen, func(p *peer) {
 		p.read()
 		p.send(status("live", ""), snapshot("e1", int(p.number), someBids, someAsks))
 		if p.number == 1 {
@@ -182,13 +199,14 @@ func TestWatch_silence(t *testing.T) {
 		}
 		p.wait()
 	})
-	w := watching(t, base, client.Options{Silence: 600 * time.Millisecond})
+	w := watching(t, base, client.Options{Silence: 3 * time.Second})
 	until(t, w, "the first version", version(1))
 	until(t, w, "silence", because(client.ReasonSilent))
+	close(seen)
 	if got := <-pinged; got != `{"op":"ping"}` {
 		t.Errorf("before that the client sent %q", got)
 	}
-	until(t, w, "the version of another connection", version(2))
+	until(t, w, "a version of another connection", func(b *client.StreamBook) bool { return b.Seq > 1 && !b.Freshness.Stale })
 }
 
 func TestWatch_heartbeatsAreEnough(t *testing.T) {
@@ -207,7 +225,7 @@ func TestWatch_heartbeatsAreEnough(t *testing.T) {
 		p.send(update("e1", 2, `["99","1"]`, ``))
 		p.wait()
 	})
-	w := watching(t, base, client.Options{Silence: 3 * time.Second})
+	w := watching(t, base, client.Options{Silence: 6 * time.Second})
 	until(t, w, "the first version", version(1))
 	select {
 	case <-enough:
@@ -291,7 +309,8 @@ func TestWatch_honoursRetryAfter(t *testing.T) {
 
 func TestWatch_aStoppingGateway(t *testing.T) {
 	t.Parallel()
-	base, _ := streaming(t, func(p *peer) {
+	seen := make(chan struct{})
+	base, _ := streamingAfter(t, seen, func(p *peer) {
 		p.read()
 		p.send(snapshot("e1", int(p.number), someBids, someAsks))
 		if p.number == 1 {
@@ -304,6 +323,7 @@ func TestWatch_aStoppingGateway(t *testing.T) {
 	if c := until(t, w, "the end", lost); c.RetryIn < time.Second {
 		t.Errorf("%+v", c)
 	}
+	close(seen)
 	until(t, w, "the version of its successor", version(2))
 }
 

@@ -18,6 +18,7 @@ type bookView struct {
 	note             string // the market's status where it does not trade as usual
 	fresh            client.Freshness
 	since            time.Time // since when fresh is so, zero if unknown
+	pushed           bool      // it is told when that changes: while it is live, the exchange vouches for it
 	held             bool      // there is a book to show
 	hidden           string    // why the book that is held is not shown, "" if it is
 	mid, spread      string
@@ -59,7 +60,10 @@ func (v *bookView) text(now time.Time, p paper) string {
 // standing says in words how far the book can be trusted.
 func (v *bookView) standing(now time.Time, p paper) string {
 	f := &v.fresh
-	if !f.Stale {
+	switch {
+	case !f.Stale && v.pushed:
+		return p.good("LIVE") + "  " + from(f) + "last message " + span(now.Sub(f.ReceivedAt)) + " ago"
+	case !f.Stale:
 		return p.good("LIVE") + "  " + from(f) + confirmed(f, now)
 	}
 	s := p.bad(strings.ToUpper(plain(f.Status)))

@@ -59,7 +59,9 @@ type watched struct {
 }
 
 func (c bookCmd) newWatched() *watched {
-	return &watched{view: bookView{exchange: c.Exchange, symbol: c.Symbol, fresh: client.Freshness{Status: client.StatusSyncing, Stale: true}}}
+	return &watched{view: bookView{
+		exchange: c.Exchange, symbol: c.Symbol, pushed: true, fresh: client.Freshness{Status: client.StatusSyncing, Stale: true},
+	}}
 }
 
 // take notes an event. A pair that will never be streamed ends the command.

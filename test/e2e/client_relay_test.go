@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// relay passes connections on to a gateway and cuts them when told to, as a network does.
+// relay passes connections on to a gateway, cuts them when told to, and lets nobody through until it is healed.
 type relay struct {
 	listener net.Listener
 	to       string
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
-	closed bool
+	closed bool                  // lets nobody through
 	open   map[net.Conn]struct{} // both ends of each connection
 	cuts   int
 }
@@ -31,9 +31,6 @@ func between(t *testing.T, base string) *relay {
 	r.running.Go(r.accept)
 	t.Cleanup(func() {
 		_ = l.Close() // accept ends by it
-		r.mu.Lock()
-		r.closed = true
-		r.mu.Unlock()
 		r.cut()
 		r.running.Wait()
 	})
@@ -66,7 +63,7 @@ func (r *relay) enter(ends ...net.Conn) bool {
 	defer r.mu.Unlock()
 	for _, c := range ends {
 		if r.closed {
-			_ = c.Close() // the test is over
+			_ = c.Close() // the client sees an end at once
 			continue
 		}
 		r.open[c] = struct{}{}
@@ -85,10 +82,18 @@ func (r *relay) pass(to, from net.Conn) {
 	}
 }
 
+// heal lets connections through again.
+func (r *relay) heal() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = false
+}
+
 // cut ends every connection that is open, every second time with a reset, as a router does that has forgotten it.
 func (r *relay) cut() (ended int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.closed = true
 	r.cuts++
 	for c := range r.open {
 		if tcp, ok := c.(*net.TCPConn); ok && r.cuts%2 == 0 {
