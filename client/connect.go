@@ -96,7 +96,7 @@ func (w *Watch) session(ctx context.Context) (synced bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer conn.CloseNow() //nolint:errcheck // it has ended
+	defer conn.CloseNow() // it has ended
 	if err := write(ctx, conn, w.sub.request("subscribe", w.sub.Symbols)); err != nil {
 		return false, &NetworkError{Op: "stream", Err: err}
 	}

@@ -79,7 +79,7 @@ func streamingAfter(t *testing.T, seen <-chan struct{}, play func(p *peer)) (bas
 			t.Errorf("accept: %v", err)
 			return
 		}
-		defer conn.CloseNow() //nolint:errcheck // it has ended
+		defer conn.CloseNow() // it has ended
 		play(&peer{t: t, conn: conn, request: r, number: n})
 	}))
 	t.Cleanup(s.Close)

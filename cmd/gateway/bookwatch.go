@@ -27,7 +27,7 @@ func (c bookCmd) watch(ctx context.Context, sys system, gw *client.Client) error
 	if err != nil {
 		return err
 	}
-	defer w.Close() //nolint:errcheck // it has nothing to say
+	defer w.Close() // it has nothing to say
 	follow := c.lines
 	switch {
 	case c.Output == "json":
