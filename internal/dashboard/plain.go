@@ -82,6 +82,13 @@ func writeText(buf *bytes.Buffer, o *ops.Overview) {
 			}
 		})
 	}
+	if len(o.Clients) > 0 {
+		rows(buf, "\nCLIENT, LAST MINUTE\tUNITS\tREQUESTS\tREFUSED\tIN FLIGHT\tSTREAMS", func(row func(...any)) {
+			for _, c := range o.Clients {
+				row(c.Client, c.Upstream, c.Requests, c.Refused, c.InFlight, c.Streams)
+			}
+		})
+	}
 }
 
 func writeCircuits(buf *bytes.Buffer, o *ops.Overview) {

@@ -49,6 +49,10 @@ func overview() *ops.Overview {
 			{Exchange: "binance", Symbol: "BTC/USDT", Status: "live", Source: "stream", AgeMS: ptr(int64(42)), Spread: ptr("0.01")},
 			{Exchange: "binance", Symbol: "ETH/USDT", Status: "syncing"},
 		},
+		Clients: []ops.ClientUse{
+			{Client: "desk-a", Requests: 5940, Refused: 5, Upstream: 1200, InFlight: 3, Streams: 2},
+			{Client: "desk-b", Requests: 60, Upstream: 12},
+		},
 	}
 }
 

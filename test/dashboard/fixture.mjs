@@ -64,6 +64,10 @@ export function everything(now = Date.now()) {
       exchange('bitstamp', now, { state: 'maintenance', level: 'notice', why: 'maintenance', maintenance: [{ from: iso(now - HOUR), until: soon(1800), active: true, announced: true, note: 'Spot upgrade' }] }),
       exchange('kucoin', now, { state: 'limited', level: 'notice', why: 'one endpoint is limited', gates: [{ scope: 'endpoint', name: 'books', kind: 'rate_limited', until: soon(9) }], streams: null, samples: { from: iso(now), step_ms: 5000, attempts: [], failures: [], refused: [], retries: [], p50_ms: [], p99_ms: [] } }),
     ],
+    clients: [
+      { client: 'desk-a', requests: 5940, refused: 5, upstream_units: 1200, in_flight: 3, streams: 2 },
+      { client: 'desk-b', requests: 60, refused: 0, upstream_units: 12, in_flight: 0, streams: 0 },
+    ],
     books: [
       book('okx', 'BTC/USDT', now, { status: 'stale', source: 'memory', reason: 'circuit_open', age_ms: 8123, streamed: false, epoch: undefined, sequence: null }),
       book('binance', 'BTC/USDT', now), book('binance', 'ETH/USDT', now, { age_ms: 640, source: 'rest' }),

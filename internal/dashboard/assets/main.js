@@ -8,6 +8,7 @@ import { cards } from './cards.js';
 import { circuits } from './circuits.js';
 import { books } from './books.js';
 import { budgets } from './budgets.js';
+import { clients } from './clients.js';
 import { newTimeline } from './timeline.js';
 import { newEvents } from './events.js';
 import { newDrawer } from './drawer.js';
@@ -64,6 +65,7 @@ function draw() {
   circuits(store);
   books(store);
   budgets(store);
+  clients(store);
   events.draw(store);
   drawer.draw(store);
   orders.draw();
