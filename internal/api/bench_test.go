@@ -45,7 +45,7 @@ func (s *sink) Write(b []byte) (int, error) { s.n += len(b); return len(b), nil 
 func bookRequest(t testing.TB, b *gateway.Book, err error) (http.Handler, *http.Request) {
 	t.Helper()
 	k, secret := newKey(t, keys.MarketRead)
-	r := newRig(t, func(c *api.Config) { c.Keys, c.MarketNeedsKey = keys.NewRing(k), true })
+	r := newRig(bare{t}, func(c *api.Config) { c.Keys, c.MarketNeedsKey = keys.NewRing(k), true })
 	r.books.book = func(context.Context, gateway.BookQuery) (*gateway.Book, error) { return b, err }
 	req, reqErr := http.NewRequest(http.MethodGet, "/v1/exchanges/binance/orderbook?symbol=BTC/USDT&depth="+strconv.Itoa(max(1, depthOf(b))), nil)
 	if reqErr != nil {

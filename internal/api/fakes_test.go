@@ -183,7 +183,8 @@ type fakeAccounts struct {
 	mu       sync.Mutex
 	asked    []gateway.BalanceQuery
 	err      error
-	answerAs string // the account that answers, if not the one that was asked for
+	answerAs string           // the account that answers, if not the one that was asked for
+	rows     []market.Balance // in place of the usual ones
 	wait     <-chan struct{}
 }
 
@@ -213,12 +214,16 @@ func (f *fakeAccounts) Balances(_ context.Context, q gateway.BalanceQuery) (*gat
 	if f.answerAs != "" {
 		q.Account = f.answerAs
 	}
+	rows := []market.Balance{
+		{Asset: "BTC", Free: market.MustNumber("0.50000000"), Used: market.MustNumber("0.10000000"), Total: market.MustNumber("0.60000000")},
+		{Asset: "USDT", Free: market.MustNumber("1000.25"), Used: market.MustNumber("0"), Total: market.MustNumber("1000.25")},
+	}
+	if f.rows != nil {
+		rows = f.rows
+	}
 	return &gateway.BalanceAnswer{Account: q.Account, Wallet: q.Wallet, Balances: &market.Balances{
 		Exchange: q.Exchange, AccountType: "spot", RequestedAt: t0, ReceivedAt: t0.Add(120 * time.Millisecond), UpdatedAt: t0.Add(-time.Hour),
-		Rows: []market.Balance{
-			{Asset: "BTC", Free: market.MustNumber("0.50000000"), Used: market.MustNumber("0.10000000"), Total: market.MustNumber("0.60000000")},
-			{Asset: "USDT", Free: market.MustNumber("1000.25"), Used: market.MustNumber("0"), Total: market.MustNumber("1000.25")},
-		},
+		Rows: rows,
 	}}, nil
 }
 
@@ -263,6 +268,9 @@ func newRig(t testing.TB, change ...func(*api.Config)) *rig {
 	var err error
 	if r.server, err = api.New(cfg); err != nil {
 		t.Fatal(err)
+	}
+	if _, ok := t.(bare); !ok {
+		r.server.Observe(func(listener string, h http.Handler) http.Handler { return written.hold(t, listener, h) })
 	}
 	return r
 }

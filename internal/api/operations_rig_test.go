@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -33,7 +34,9 @@ func (f *fakeDesk) Do(ctx context.Context, o ops.Order) (ops.Outcome, error) {
 	if f.do != nil {
 		f.do(ctx)
 	}
-	return f.out, f.err
+	out := f.out
+	out.Verb = o.Verb
+	return out, f.err
 }
 
 func (f *fakeDesk) count() int {
@@ -121,7 +124,13 @@ type fakeBoard struct {
 }
 
 func newFakeBoard() *fakeBoard {
-	return &fakeBoard{snapshot: `{"instance":"test","padding":"` + strings.Repeat("x", 2000) + `"}`}
+	o := fullOverview()
+	o.Instance, o.Headline = "test", strings.Repeat("x", 2000)
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // it has nothing that JSON cannot say
+	}
+	return &fakeBoard{snapshot: string(text)}
 }
 
 func (b *fakeBoard) Snapshot() []byte { return []byte(b.snapshot) }

@@ -176,7 +176,7 @@ func gatewayCodes(t *testing.T) []gateway.Code {
 
 func TestPolicyCodes_asProblems(t *testing.T) {
 	for _, code := range gatewayCodes(t) {
-		r := newRig(t)
+		r := newRig(bare{t}) // no order book has most of them
 		r.books.err = &gateway.Error{
 			Code: code, Exchange: "okx", Detail: "Said by the policy.", Age: 5 * time.Second,
 			Err: &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindCircuitOpen, RetryAfter: 4 * time.Second},

@@ -142,6 +142,9 @@ func exchangeMessages(t testing.TB, c *websocket.Conn, text string) (m streamMes
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := written.message("StreamMessage", answer); err != nil {
+		t.Errorf("not as written: %s: %v", answer, err)
+	}
 	if err := json.Unmarshal(answer, &m); err != nil {
 		t.Fatal(err)
 	}
