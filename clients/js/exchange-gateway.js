@@ -874,7 +874,8 @@ class Kept {
     this.#asks = new Map();
     this.#sides = undefined;
     this.#epoch = this.#seq = null;
-    this.#fresh = new Freshness({ ...this.#fresh, age_ms: null, confirmed_at: null, changed_at: null });
+    const { source, reason } = this.#fresh;
+    this.#fresh = new Freshness({ status: 'stale', source, reason: reason ?? 'gap', age_ms: null });
   }
 
   /** Takes a message; whether the book or its freshness changed. Gap, or BadAnswer for what is no message. */

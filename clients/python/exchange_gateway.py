@@ -763,7 +763,10 @@ def _levels(v: Any) -> Tuple[Level, ...]:
     for row in v:
         if not isinstance(row, list) or len(row) != 2:
             raise _Wrong("%.40r is no level" % (row,))
-        out.append(Level(_decimal(row[0]), _decimal(row[1])))
+        level = Level(_decimal(row[0]), _decimal(row[1]))
+        if level.price < 0 or level.size < 0:
+            raise _Wrong("%.40r is below zero" % (row,))
+        out.append(level)
     return tuple(out)
 
 
@@ -783,8 +786,8 @@ class _Doc:
 
     def integer(self, name: str) -> int:
         v = self.fields.get(name)
-        if not isinstance(v, int) or isinstance(v, bool):
-            raise _Wrong("%s is no integer: %.40r" % (name, v))
+        if not isinstance(v, int) or isinstance(v, bool) or not -(1 << 63) <= v < 1 << 63:
+            raise _Wrong("%s is no integer of 64 bits: %.40r" % (name, v))
         return v
 
     def flag(self, name: str) -> bool:
@@ -1338,7 +1341,9 @@ class _Kept:
         """What is held is wrong, or may not be shown. The next connection asks for a whole book."""
         self._set({}, {})
         self.epoch = self.seq = None
-        self._fresh = replace(self._fresh, confirmed_at=None, changed_at=None, age_at_receipt=None)
+        self._fresh = replace(
+            self._fresh, status="stale", reason=self._fresh.reason or "gap", confirmed_at=None, changed_at=None, age_at_receipt=None,
+        )
 
     def apply(self, e: _Event) -> bool:
         """Takes a message; whether the book or its freshness changed. _Gap, or ValueError for what is no message."""
@@ -1896,4 +1901,7 @@ def _float_level(level: Any) -> List[float]:
 def _as_float(v: Any) -> float:
     if isinstance(v, bool) or not isinstance(v, (int, float)):
         raise _Wrong("%.40r is no number" % (v,))
-    return float(v)
+    try:
+        return float(v)
+    except OverflowError:
+        raise _Wrong("%.40r is no number that a float can have" % (v,)) from None

@@ -65,6 +65,14 @@ test('what is wrong is said by the class', async () => {
   }
 });
 
+test('a client over its quota is told for how long', async () => {
+  const over = async () => { for (let i = 0; i < 2000; i++) await gw.exchanges(); }; // 100 a second by default
+  const err = await caught(over());
+  assert.ok(err instanceof client.ClientRateLimited && err.retryAfterMs >= 1000 && err.ccxtClass === 'RateLimitExceeded', `${err}`);
+  await wait(err.retryAfterMs);
+  await gw.exchanges();
+});
+
 test('an exchange that is closed: books with their age, no balance', async (t) => {
   const books = gw.watchOrderBook('okx', 'BTC/USDT', { depth: 5, everyMs: 200 });
   t.after(() => books.return());

@@ -73,7 +73,8 @@ class Answers(unittest.TestCase):
             return answer(dict(copy.deepcopy(BOOK), **fields))
         for wrong in (
             answer(b"\xff{}"), answer("{"), answer("[]"), answer("[" * 100_000), answer("NaN"), answer("{}"), answer("null"),
-            but(bids=None), but(bids=[["1"]]), but(bids=[["1", 2]]), but(bids=[["NaN", "1"]]), but(bids=[["1e5", "1"]]), but(bids=[["1" * 600, "1"]]),
+            but(bids=None), but(bids=[["1"]]), but(bids=[["1", 2]]), but(bids=[["NaN", "1"]]), but(bids=[["1e5", "1"]]), but(bids=[["1" * 600, "1"]]), but(bids=[["-1", "1"]]),
+            but(nonce=10 ** 400), but(nonce=1 << 63), but(freshness=dict(FRESH, age_ms=10 ** 400)),
             but(bids=[["1_0", "1"]]), but(bids=[["\u0661", "1"]]), but(stale=False, freshness=dict(FRESH, age_ms=True)),
             but(freshness=dict(FRESH, confirmed_at="yesterday")), but(freshness=dict(FRESH, confirmed_at="2026-13-29T02:00:00Z")),
             but(timestamp=10 ** 40), but(complete="yes"), but(depth="2"),

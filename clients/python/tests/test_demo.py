@@ -55,24 +55,39 @@ class GoodTimes(AgainstTheDemo):
             self.assertEqual(eg._ccxt_name(kind), e.ccxt_class, e.code)
 
     def test_what_is_wrong_is_said_by_the_class(self):
+        nobody, astray = eg.Gateway(self.demo.public), eg.Gateway(self.demo.public + "/no")
+        self.addCleanup(nobody.close)
+        self.addCleanup(astray.close)
         for kind, ask in {
             eg.SymbolUnknown: lambda: self.gw.order_book("okx", "NO/SUCH"), eg.ExchangeUnknown: lambda: self.gw.ticker("mtgox", "BTC/USDT"),
             eg.InvalidParameter: lambda: self.gw.order_book("okx", "BTC/USDT", depth=0),
             eg.AccountUnknown: lambda: self.gw.balance("okx", account="nobodys"),
-            eg.Unauthenticated: lambda: eg.Gateway(self.demo.public).balance("okx"), eg.NotFound: lambda: eg.Gateway(self.demo.public + "/no").live(),
+            eg.Unauthenticated: lambda: nobody.balance("okx"), eg.NotFound: lambda: astray.live(),
         }.items():
             with self.subTest(kind), self.assertRaises(kind) as caught:
                 ask()
             self.assertFalse(caught.exception.retryable)
             self.assertTrue(caught.exception.request_id)
 
+    def test_a_client_over_its_quota_is_told_for_how_long(self):
+        with self.assertRaises(eg.ClientRateLimited) as caught:
+            for _ in range(2000):  # 100 a second by default
+                self.gw.live()
+                self.gw.exchanges()
+        self.assertIsInstance(caught.exception, eg.RateLimitExceeded)
+        self.assertGreaterEqual(caught.exception.retry_after, 1)
+        time.sleep(caught.exception.retry_after)
+        self.gw.exchanges()
+
     def test_many_threads_may_share_a_gateway(self):
         failures = []
+        gw = eg.Gateway(self.demo.public)  # without a key there is no quota
+        self.addCleanup(gw.close)
 
         def ask():
             try:
                 for _ in range(20):
-                    self.gw.order_book("okx", "BTC/USDT", depth=1)
+                    gw.order_book("okx", "BTC/USDT", depth=1)
             except eg.GatewayError as err:
                 failures.append(err)
         threads = [threading.Thread(target=ask) for _ in range(12)]
@@ -81,7 +96,7 @@ class GoodTimes(AgainstTheDemo):
         for t in threads:
             t.join()
         self.assertEqual(failures, [])
-        self.assertLessEqual(len(self.gw._door._idle), eg._MAX_IDLE)
+        self.assertLessEqual(len(gw._door._idle), eg._MAX_IDLE)
 
 
 class Outage(AgainstTheDemo):
@@ -134,6 +149,7 @@ class Outage(AgainstTheDemo):
         relay = Relay(self.demo.public)
         self.addCleanup(relay.close)
         gw = eg.Gateway(relay.url, self.demo.key, timeout=0.5)
+        self.addCleanup(gw.close)
         gw.live()
         relay.flow.clear()
         with self.assertRaises(eg.GatewayTimeout):
