@@ -1,17 +1,18 @@
 // examples/go, examples/python and examples/js, through an outage: what they show is labelled, and they go on afterwards.
-import { describe, it, before } from 'node:test';
+import { describe, it, before, after } from 'node:test';
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
-import { demo, example, root, run, start, until } from './stage.mjs';
+import { demo, example, later, root, run, start, tidy, until } from './stage.mjs';
 
 const { chromium } = createRequire(join(root, 'test', 'dashboard', 'browser.mjs'))('playwright-core');
 
 describe('bots', () => {
   let gateway, site;
-  before(async (t) => {
+  after(tidy);
+  before(async () => {
     // The page's own server: nothing but the files of this repository that it needs.
     const types = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript' };
     const server = createServer(async (req, res) => {
@@ -22,9 +23,9 @@ describe('bots', () => {
       res.writeHead(text ? 200 : 404, { 'Content-Type': types[extname(file)] ?? 'text/plain' }).end(text);
     });
     await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-    t.after(() => server.close());
+    later(() => server.close());
     site = `http://127.0.0.1:${server.address().port}`;
-    gateway = await demo(t, { settings: [`cors_origins=${site}`] });
+    gateway = await demo({ settings: [`cors_origins=${site}`] });
     await gateway.live('okx', 'BTC/USDT');
   });
 

@@ -1,7 +1,7 @@
 // examples/curl: what it prints while all is well, and in an outage.
-import { describe, it, before } from 'node:test';
+import { describe, it, before, after } from 'node:test';
 import assert from 'node:assert/strict';
-import { demo, example, run } from './stage.mjs';
+import { demo, example, run, tidy } from './stage.mjs';
 
 /** answers are what the script printed, by title: the status and the document. */
 function answers(text) {
@@ -19,8 +19,9 @@ function answers(text) {
 
 describe('curl', () => {
   let gateway, ask;
-  before(async (t) => {
-    gateway = await demo(t);
+  after(tidy);
+  before(async () => {
+    gateway = await demo();
     await gateway.live('okx', 'BTC/USDT');
     ask = (env = {}) => run(example('curl', 'ask.sh'), [], { env: { GATEWAY_URL: gateway.public, GATEWAY_KEY: gateway.key, ...env } });
   });

@@ -1,6 +1,6 @@
 // examples/nginx: Debian's nginx with the file as it is, but for its port, its name's certificate and where the gateway listens, in
 // front of the demo. Over TLS: requests, server-sent events and a WebSocket; and whom the gateway takes its callers for.
-import { describe, it, before } from 'node:test';
+import { describe, it, before, after } from 'node:test';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import https from 'node:https';
-import { demo, example, run, start, until } from './stage.mjs';
+import { demo, example, later, run, start, tidy, until } from './stage.mjs';
 
 const WebSocket = createRequire(example('ccxt', 'watch.mjs'))('ws');
 const name = 'gateway.example.com';
@@ -39,8 +39,9 @@ describe('nginx', () => {
   const withKey = () => ({ Authorization: `Bearer ${gateway.key}` });
   const book = '/v1/exchanges/okx/orderbook?symbol=BTC/USDT&depth=1';
 
-  before(async (t) => {
-    gateway = await demo(t, { settings: ['trusted_proxies=127.0.0.1'], log: 'info' });
+  after(tidy);
+  before(async () => {
+    gateway = await demo({ settings: ['trusted_proxies=127.0.0.1'], log: 'info' });
     await gateway.live('okx', 'BTC/USDT', withKey());
     port = await freePort();
     const at = (file) => join(gateway.dir, file);
@@ -60,7 +61,7 @@ describe('nginx', () => {
     const args = ['-p', gateway.dir, '-c', at('nginx.conf')];
     await run('nginx', ['-t', '-q', ...args], options);
     nginx = start('nginx', args, options);
-    t.after(() => nginx.stop());
+    later(() => nginx.stop());
     await until('nginx listens', () => ask('/livez').then(() => true, () => false));
   });
 

@@ -48,15 +48,22 @@ export async function run(program, args, options) {
   return it.out;
 }
 
-/** demo starts `gateway demo` on free ports, without outages of its own. settings are `path=value` of the gateway's. */
-export async function demo(t, { settings = [], log = 'error' } = {}) {
+const endings = [];
+/** later notes what has to be done at the end of a file of tests, by tidy. */
+export const later = (end) => endings.push(end);
+export async function tidy() {
+  while (endings.length) await endings.pop()();
+}
+
+/** demo starts `gateway demo` on free ports, without outages of its own, until tidy. settings are `path=value` of the gateway's. */
+export async function demo({ settings = [], log = 'error' } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'exchange-gateway-examples-'));
   const free = '127.0.0.1:0';
   const gateway = start(join(root, 'bin', 'gateway'), [
     'demo', '--listen', free, '--admin-listen', free, '--control', free, '--every', '24h', '--ready-file', join(dir, 'ready.json'),
     '--log-level', log, ...settings.flatMap((s) => ['--set', s]),
   ]);
-  t.after(async () => {
+  later(async () => {
     await gateway.stop();
     await rm(dir, { recursive: true, force: true });
   });
