@@ -10,9 +10,14 @@ import (
 	"time"
 )
 
+// edit changes f to what the file is to hold, and the text to say so with everything else as people wrote it.
+type edit func(text lines, f *File) (lines, error)
+
 // Append adds a key to a file, which is made if it does not exist. A third valid key of a client is refused.
-func Append(path string, k Key) error {
-	return change(path, func(text lines, f *File) (lines, error) {
+func Append(path string, k Key) error { return change(path, adding(k)) }
+
+func adding(k Key) edit {
+	return func(text lines, f *File) (lines, error) {
 		if ids := validOf(f.Keys, k.Client, time.Now()); len(ids) >= maxValid {
 			return nil, fmt.Errorf("client %s has %d valid keys already (%s), as many as it can have: revoke the one that is not used "+
 				"any more, with gateway key revoke ID", k.Client, len(ids), strings.Join(ids, ", "))
@@ -23,23 +28,27 @@ func Append(path string, k Key) error {
 		}
 		f.Keys = append(f.Keys, k)
 		return text.withItem(item), nil
-	})
+	}
 }
 
 // Revoke takes the key with an id out of a file and returns it. Gateways that read the file refuse it within 2 s, and close
 // the streams that it opened within 10 s. It works also on a file that is refused because a client has too many keys.
 func Revoke(path, id string) (Key, error) {
 	var gone Key
-	err := change(path, func(text lines, f *File) (lines, error) {
+	err := change(path, revoking(id, &gone))
+	return gone, err
+}
+
+func revoking(id string, gone *Key) edit {
+	return func(text lines, f *File) (lines, error) {
 		i := slices.IndexFunc(f.Keys, func(k Key) bool { return k.ID == id })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no key with the id %q: gateway key list shows them", shownID(id))
 		}
-		gone = f.Keys[i]
+		*gone = f.Keys[i]
 		f.Keys = slices.Delete(f.Keys, i, i+1)
 		return text.withoutItem(i), nil
-	})
-	return gone, err
+	}
 }
 
 // IDOf is the id in a key's text, for whoever has found a key and revokes it. Any other text is returned as it is.
@@ -57,12 +66,19 @@ func SetClient(path, name string, set func(*Client)) (Client, error) {
 		return Client{}, err
 	}
 	c := Client{Name: name}
-	err := change(path, func(text lines, f *File) (lines, error) {
+	err := change(path, setting(&c, set))
+	return c, err
+}
+
+// setting leaves what comes of it in c, which has the name.
+func setting(c *Client, set func(*Client)) edit {
+	return func(text lines, f *File) (lines, error) {
+		name := c.Name
 		i, found := slices.BinarySearchFunc(f.Clients, name, func(c Client, name string) int { return strings.Compare(c.Name, name) })
 		if found {
-			c = f.Clients[i]
+			*c = f.Clients[i]
 		}
-		set(&c)
+		set(c)
 		c.Name = name
 		if err := c.Validate(); err != nil {
 			return nil, err
@@ -70,20 +86,17 @@ func SetClient(path, name string, set func(*Client)) (Client, error) {
 		if found {
 			f.Clients = slices.Delete(f.Clients, i, i+1)
 		}
-		if c == (Client{Name: name}) {
+		if *c == (Client{Name: name}) {
 			return text.withoutClient(name), nil
 		}
-		f.Clients = slices.Insert(f.Clients, i, c)
-		return text.withClient(&c), nil
-	})
-	return c, err
+		f.Clients = slices.Insert(f.Clients, i, *c)
+		return text.withClient(c), nil
+	}
 }
 
-// change rewrites a file. edit changes f to what the file is to hold, and the text to say so with everything else as people
-// wrote it, comments included. Text that does not hold f then, for it is laid out in a way of its own, gives way to f in our
-// layout. The file is replaced as a whole and readable by its owner alone, and two programs that change it at once both
-// succeed.
-func change(path string, edit func(text lines, f *File) (lines, error)) error {
+// change rewrites a file. It is replaced as a whole and readable by its owner alone, and two programs that change it at once
+// both succeed.
+func change(path string, e edit) error {
 	if path == "" {
 		return errNoPlace
 	}
@@ -100,19 +113,21 @@ func change(path string, edit func(text lines, f *File) (lines, error)) error {
 	if err != nil {
 		return err
 	}
-	text, err := edited(old, edit)
+	text, err := edited(old, e)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return replace(path, text)
 }
 
-func edited(old []byte, edit func(text lines, f *File) (lines, error)) ([]byte, error) {
+// edited is what a file holds after a change. Text that does not hold what it should then, for it is laid out in a way of its
+// own, gives way to the same in our layout.
+func edited(old []byte, e edit) ([]byte, error) {
 	f, err := parse(old)
 	if err != nil {
 		return nil, err
 	}
-	next, err := edit(linesOf(old), f)
+	next, err := e(linesOf(old), f)
 	if err != nil {
 		return nil, err
 	}

@@ -266,3 +266,50 @@ func TestSetClient_refusesWhatMakesNoSense(t *testing.T) {
 		t.Error("a file was made")
 	}
 }
+
+// FuzzEdit: whatever a keys file looks like, a change of it makes what it should and nothing else, or says why not.
+func FuzzEdit(f *testing.F) {
+	f.Add(hand())
+	f.Add("keys: []\nclients: {}\n")
+	f.Add("{}")
+	f.Add("keys:\n- {id: aaaa, hash: " + strings.Repeat("ab", 32) + ", scopes: [\"ops:read\"], note: \"- id: x\"}\n")
+	f.Add("clients:\n  zz-9: {streams: 1} # x\n  zz: {max_age_ms: 1}\nkeys:\n  - id: aaaa\n    scopes: [market:read]\n    note: |-\n      - id\n    hash: " +
+		strings.Repeat("ab", 32) + "\n")
+	k, _ := newKey(f, keys.MarketRead)
+	k.ID = "zzzz"
+	f.Fuzz(func(t *testing.T, text string) {
+		before, err := keys.Parse([]byte(text), t0)
+		if err != nil {
+			t.Skip()
+		}
+		one, err := keys.TextWith([]byte(text), k)
+		if err != nil {
+			t.Skip() // the id is taken, or the file full
+		}
+		two, err := keys.TextSet(one, "zz-9", func(c *keys.Client) { c.Streams, c.MaxAge = 7, time.Second })
+		if err != nil {
+			t.Fatalf("%v\n%s", err, one)
+		}
+		three, err := keys.TextWithout(two, k.ID)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, two)
+		}
+		after, err := keys.Parse(three, t0)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, three)
+		}
+		if len(after.Keys) != len(before.Keys) {
+			t.Fatalf("%d keys, %d before\n%s", len(after.Keys), len(before.Keys), three)
+		}
+		for i := range before.Keys {
+			if b, a := &before.Keys[i], &after.Keys[i]; b.ID != a.ID || b.Hash() != a.Hash() || b.Note != a.Note || b.Client != a.Client {
+				t.Fatalf("key %+v became %+v", b, a)
+			}
+		}
+		want := slices.DeleteFunc(slices.Clone(before.Clients), func(c keys.Client) bool { return c.Name == "zz-9" })
+		got := slices.DeleteFunc(slices.Clone(after.Clients), func(c keys.Client) bool { return c.Name == "zz-9" && c.Streams == 7 && c.MaxAge == time.Second })
+		if len(got) != len(after.Clients)-1 || !slices.Equal(got, want) {
+			t.Fatalf("clients %+v, before %+v", after.Clients, before.Clients)
+		}
+	})
+}
