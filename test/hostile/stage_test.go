@@ -142,15 +142,25 @@ type usage struct {
 	heap, resident                 int // bytes
 }
 
-// usage reads the gateway's own metrics.
-func (s *stage) usage() (u usage) {
+// metrics are the gateway's own, by series.
+func (s *stage) metrics() map[string]string {
 	s.t.Helper()
 	a := s.get(s.admin, "/metrics", "")
 	if a.status != http.StatusOK {
 		s.t.Fatalf("metrics: %d %v", a.status, a.err)
 	}
+	all := map[string]string{}
 	for line := range strings.Lines(string(a.body)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all[name] = value
+	}
+	return all
+}
+
+// usage reads the gateway's own metrics.
+func (s *stage) usage() (u usage) {
+	s.t.Helper()
+	for name, value := range s.metrics() {
 		into := map[string]*int{
 			"go_goroutines": &u.goroutines, "process_open_fds": &u.files, "go_gc_duration_seconds_count": &u.collections,
 			"go_memstats_heap_alloc_bytes": &u.heap, "process_resident_memory_bytes": &u.resident,
@@ -160,7 +170,7 @@ func (s *stage) usage() (u usage) {
 		}
 		n, err := strconv.ParseFloat(value, 64) // Prometheus writes 1.6e+07
 		if err != nil {
-			s.t.Fatalf("metrics: %s", line)
+			s.t.Fatalf("metrics: %s %s", name, value)
 		}
 		*into = int(n)
 	}
@@ -184,20 +194,41 @@ func (s *stage) settled(collections int) usage {
 	return least
 }
 
-// newKey makes a client's key as an operator does, and waits until the gateway knows it.
-func (s *stage) newKey(t *testing.T) string {
+// newKey makes a key as an operator does, for a client or one of its own, and waits until the gateway knows it.
+func (s *stage) newKey(t *testing.T, client ...string) string {
 	t.Helper()
-	var out output
-	p := launch(t, "gateway", nil, &out, nil, "key", "new", "--state-dir="+s.state, "--scope=market:read", "--scope=account:read")
-	<-p.done
-	key := strings.TrimSpace(out.String())
+	args := []string{"key", "new", "--scope=market:read", "--scope=account:read"}
+	for _, name := range client {
+		args = append(args, "--client="+name)
+	}
+	key := strings.TrimSpace(s.operate(t, args...))
 	if !strings.HasPrefix(key, "gw_") {
-		t.Fatalf("key new: %q", p.log.String())
+		t.Fatalf("key new: %q", key)
 	}
 	eventually(t, 20*time.Second, "the gateway knows the new key", func() bool {
 		return s.get(s.public, "/v1/exchanges", key).status == http.StatusOK
 	})
 	return key
+}
+
+// operate runs a command of the gateway and gives what it writes.
+func (s *stage) operate(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close() // it is only read below
+	p := launch(t, "gateway", nil, out, nil, append(args, "--state-dir="+s.state)...)
+	<-p.done
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("gateway %v: exit %d: %s", args, code, p.log.String())
+	}
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // pids are the processes that last as long as the stage. The others' time is the test's own once it has waited for them.

@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +24,7 @@ type victim struct {
 	tooks  []time.Duration
 	plains []time.Duration
 	failed []string
+	ages   []time.Duration // of the books
 	begun  cpu
 }
 
@@ -79,6 +81,14 @@ func (v *victim) note(a answer, plain time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.tooks, v.plains = append(v.tooks, a.took), append(v.plains, plain)
+	var book struct {
+		Freshness struct {
+			AgeMS int64 `json:"age_ms"`
+		}
+	}
+	if json.Unmarshal(a.body, &book) == nil {
+		v.ages = append(v.ages, time.Duration(book.Freshness.AgeMS)*time.Millisecond)
+	}
 	if a.err != nil || a.status != http.StatusOK || !bytes.Contains(a.body, []byte(`"stale":false`)) {
 		v.failed = append(v.failed, fmt.Sprintf("%d %v %.200s", a.status, a.err, a.body))
 	}
@@ -86,12 +96,12 @@ func (v *victim) note(a answer, plain time.Duration) {
 
 // verdict ends the victim and says what it saw. A plain server in the test's own process is asked beside each request: what
 // that one takes in its worst hundredth is the machine's, which the attackers have to share here, and not the gateway's.
-func (v *victim) verdict(t *testing.T, least int) {
+func (v *victim) verdict(t *testing.T, least int) (bound time.Duration) {
 	t.Helper()
 	v.end()
 	if len(v.tooks) < least {
 		t.Errorf("the other client asked %d times, want at least %d", len(v.tooks), least)
-		return
+		return victimBound
 	}
 	for _, f := range v.failed[:min(len(v.failed), 5)] {
 		t.Errorf("the other client was answered: %s", f)
@@ -104,7 +114,7 @@ func (v *victim) verdict(t *testing.T, least int) {
 	foreign := v.s.measure().foreign(v.begun)
 	t.Logf("the other client: %d requests, p50 %v, p99 %v, max %v; a plain server meanwhile: p99 %v, max %v; %d %% of the machine went to others",
 		len(v.tooks), p50, p99, slices.Max(v.tooks), machine, slices.Max(v.plains), foreign)
-	bound := victimBound + machine
+	bound = victimBound + machine
 	if foreign > busyShare {
 		bound = busyBound
 		t.Logf("the machine is too busy for a bound of %v", victimBound)
@@ -112,6 +122,7 @@ func (v *victim) verdict(t *testing.T, least int) {
 	if p99 > bound {
 		t.Errorf("p99 %v, want at most %v", p99, bound)
 	}
+	return bound
 }
 
 func percentile(all []time.Duration, p int) time.Duration {
