@@ -411,3 +411,34 @@ func TestWatch_close(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+// A key that is revoked while its stream is open ends the watch with the gateway's word, and what is held is stale.
+func TestWatch_revokedKey(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) > 1 {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"code":"unauthenticated","status":401,"retryable":false}`)
+			return
+		}
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		p := &peer{t: t, conn: conn}
+		p.read()
+		p.send(snapshot("e1", 1, someBids, someAsks))
+		_ = conn.Close(websocket.StatusPolicyViolation, "the key is no longer valid") // the client may have left
+	}))
+	t.Cleanup(s.Close)
+	w := watching(t, s.URL, client.Options{Key: "gw_demo_fake"})
+	if _, err := next(t, w); !errors.Is(err, client.ErrUnauthenticated) {
+		t.Errorf("%v", err)
+	}
+	if b := book(t, w); !b.Freshness.Stale || calls.Load() != 2 {
+		t.Errorf("%+v after %d connections", b.Freshness, calls.Load())
+	}
+}

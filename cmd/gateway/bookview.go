@@ -6,8 +6,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/shopspring/decimal"
-
 	"exchange-gateway/client"
 	"exchange-gateway/internal/ops"
 )
@@ -137,7 +135,7 @@ func (v *bookView) levels(b *strings.Builder) {
 }
 
 // words is a computed number, or a dash where a side of the book is empty.
-func words(d decimal.Decimal, ok bool) string {
+func words(d fmt.Stringer, ok bool) string {
 	if !ok {
 		return "-"
 	}
