@@ -43,11 +43,20 @@ export async function demo({ own = false, settings = [] } = {}) {
   return {
     ...at,
     fault: (exchange, what) => tell('POST', `/v1/faults/${exchange}`, what),
-    /** Ends the faults and waits until the exchange is asked again: a circuit stays open for some seconds. */
+    /**
+     * Ends the faults and waits until the exchange is asked again. A circuit stays open for some seconds, and closes only when
+     * somebody asks: for a balance, and for a book that no stream has.
+     */
     async heal(gw, exchange) {
       await tell('DELETE', `/v1/faults/${exchange}`);
       const symbol = exchange === 'coinbase' ? 'BTC/USD' : 'BTC/USDT';
-      await until(`${exchange} is well`, () => gw.balance(exchange).then(async () => !(await gw.orderBook(exchange, symbol)).stale).catch(() => false));
+      const well = async () => {
+        await gw.balance(exchange);
+        await gw.orderBook(exchange, 'ETH/USDT', { depth: 1, maxAgeMs: 0 });
+        const circuits = Object.fromEntries((await gw.status(exchange)).circuits.map((c) => [c.class, c.state]));
+        return ['market_data', 'account', 'stream'].every((c) => circuits[c] === 'closed') && !(await gw.orderBook(exchange, symbol)).stale;
+      };
+      await until(`${exchange} is well`, () => well().catch(() => false));
     },
     /** The exchange's own book of that sequence, as many levels as the book may have. */
     async truth(exchange, book) {

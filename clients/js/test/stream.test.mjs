@@ -58,9 +58,10 @@ test('a lost connection is stale at once and goes on where it was', async () => 
 test('live is not believed before levels or a heartbeat prove it', async () => {
   const { next } = await watch([STREAM + event('status') + SNAPSHOT, [STREAM + event('status'), 300, BEAT, 5000]], { everyMs: 100 });
   await next();
+  const began = performance.now();
   const seen = [state(await next())];
   while (seen.at(-1)[0] !== 'live') seen.push(state(await next()));
-  assert.ok(seen.length >= 4, `${seen.length}`); // for 0.3 s
+  assert.ok(performance.now() - began >= 290);
   for (const s of seen.slice(0, -1)) assert.deepEqual(s, ['stale', 'disconnected']);
 });
 
@@ -134,7 +135,7 @@ test('silence counts as lost, and so does a byte now and then', async () => {
 });
 
 test('every gives the loop a turn', async () => {
-  const { next, server } = await watch([[STREAM + SNAPSHOT, 1000]], { everyMs: 50 });
+  const { next, server } = await watch([[STREAM + SNAPSHOT, 30_000]], { everyMs: 50 });
   const ages = [];
   for (let i = 0; i < 6; i++) ages.push((await next()).freshness.ageMs);
   assert.deepEqual(ages, ages.toSorted((a, b) => a - b));

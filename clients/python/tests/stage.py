@@ -50,7 +50,8 @@ class Demo:
         return self._tell("POST", "/v1/faults/" + exchange, what)
 
     def heal(self, exchange):
-        """Ends the faults and waits until the exchange is asked again: a circuit stays open for some seconds."""
+        """Ends the faults and waits until the exchange is asked again. A circuit stays open for some seconds, and closes only when
+        somebody asks: for a balance, and for a book that no stream has."""
         self._tell("DELETE", "/v1/faults/" + exchange)
         gw = self.gateway()
         symbol = "BTC/USD" if exchange == "coinbase" else "BTC/USDT"
@@ -58,7 +59,10 @@ class Demo:
         def well():
             try:
                 gw.balance(exchange)
-                return not gw.order_book(exchange, symbol, 5).stale
+                gw.order_book(exchange, "ETH/USDT", 1, max_age_ms=0)
+                circuits = {c["class"]: c["state"] for c in gw.status(exchange).document["circuits"]}
+                closed = all(circuits[c] == "closed" for c in ("market_data", "account", "stream"))
+                return closed and not gw.order_book(exchange, symbol, 5).stale
             except eg.GatewayError:
                 return False
         until(exchange + " is well", well)

@@ -148,7 +148,7 @@ class Outage(AgainstTheDemo):
     def test_a_gateway_that_hangs_is_found_out(self):
         relay = Relay(self.demo.public)
         self.addCleanup(relay.close)
-        gw = eg.Gateway(relay.url, self.demo.key, timeout=0.5)
+        gw = eg.Gateway(relay.url, self.demo.key, timeout=2.0)
         self.addCleanup(gw.close)
         gw.live()
         relay.flow.clear()

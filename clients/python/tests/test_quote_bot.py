@@ -89,14 +89,14 @@ class AgainstTheDemo(unittest.TestCase):
         raise AssertionError("the bot ended after %r: %s" % (seen[-5:], bot.stderr.read()))
 
     def test_it_quotes_ends_and_shows_no_key(self):
-        bot = self.start("--rounds", "5")
+        bot = self.start("--rounds", "25")
         out, err = bot.communicate(timeout=60)
-        self.assertEqual((bot.returncode, err, len(out.splitlines())), (0, "", 5))
+        self.assertEqual((bot.returncode, err, len(out.splitlines())), (0, "", 25))
         self.assertIn("QUOTE", out)
         self.assertNotIn("gw_", out)
 
     def test_a_balance_that_hangs_stops_it_though_the_book_is_fresh(self):
-        bot = self.start()
+        bot = self.start("--max-age", "30")
         self.until(bot, "QUOTE")
         self.demo.fault("okx", kind="hang", **{"class": "account", "for": "60s"})
         self.assertEqual(set(self.until(bot, "STOP")), {"QUOTE", "STOP"})
@@ -105,7 +105,7 @@ class AgainstTheDemo(unittest.TestCase):
         self.until(bot, "QUOTE")
 
     def test_an_old_book_makes_it_wait(self):
-        bot = self.start("--max-age", "0.0001", "--rounds", "8")
+        bot = self.start("--max-age", "0.0001", "--rounds", "25")
         out, _ = bot.communicate(timeout=60)
         self.assertTrue(re.search(r"^WAIT   the book is too old, confirmed ", out, re.MULTILINE), out)
 

@@ -65,11 +65,12 @@ class Streams(unittest.TestCase):
         second = [STREAM + event("status"), 0.3, beat, 5.0]
         books = self.watch(STREAM + event("status") + SNAPSHOT, second, every=0.1)
         next(books)
+        began = time.monotonic()
         seen = [state(next(books))]
         while seen[-1][0] != "live":
             seen.append(state(next(books)))
         self.assertEqual(set(seen[:-1]), {("stale", "disconnected")})
-        self.assertGreaterEqual(len(seen), 3)  # for 0.3 s
+        self.assertGreaterEqual(time.monotonic() - began, 0.3)
 
     def test_a_heartbeat_proves_nothing_that_the_gateway_does_not_say(self):
         beat = event("heartbeat")
@@ -144,7 +145,7 @@ class Streams(unittest.TestCase):
         self.assertEqual(state(next(books)), ("stale", "silent"))
 
     def test_every_gives_the_loop_a_turn(self):
-        books = self.watch([STREAM + SNAPSHOT, 1.0], every=0.05)
+        books = self.watch([STREAM + SNAPSHOT, 30.0], every=0.05)
         ages = [next(books).freshness.age for _ in range(6)]
         self.assertEqual(ages, sorted(ages))
         self.assertEqual(self.server.dialled, 1)
