@@ -62,10 +62,10 @@ func TestGreedyClient_requests(t *testing.T) {
 		t.Errorf("headers of a refusal %q, want %q", load.Limits, want)
 	}
 	m := s.metrics()
-	if limited := m[`gateway_client_requests_total{client="greedy",outcome="rate_limited"}`]; !atLeast(t, limited, refused) {
+	if limited := m[`gateway_client_requests_total{client="greedy",outcome="rate"}`]; !atLeast(t, limited, refused) {
 		t.Errorf("counted %q refusals, want at least %d", limited, refused)
 	}
-	if limited := m[`gateway_client_requests_total{client="modest",outcome="rate_limited"}`]; limited != "0" {
+	if limited := m[`gateway_client_requests_total{client="modest",outcome="rate"}`]; limited != "0" {
 		t.Errorf("counted %q refusals of the other client, want 0", limited)
 	}
 }
