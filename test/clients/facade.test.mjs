@@ -1,13 +1,8 @@
 // ccxt, unchanged but for its URLs and its own options, on the gateway's facade: it must read the simulated exchange's books
-// and figures, be refused as Binance refuses, and find an exchange that is not available while there is an outage.
+// and figures, and be refused as Binance refuses.
 import { after, before, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { Gateway, ccxt, eventually, sleep } from './gateway.mjs';
-
-const exactly = (kind) => (err) => {
-  assert.equal(err.constructor.name, kind.name, err.message);
-  return true;
-};
+import { Gateway, ccxt, checkedBook, exactly } from './gateway.mjs';
 
 describe('the facade in Binance\'s dialect', () => {
   let gateway, client, direct;
@@ -19,19 +14,7 @@ describe('the facade in Binance\'s dialect', () => {
   });
   after(() => gateway?.stop());
 
-  // checked reads a book and compares it with the simulator's of that number. Of a book that the gateway follows by its
-  // changes it knows the best 1,000 levels of the moment when it began, and a few less once the price has moved.
-  const checked = async (symbol, limit) => {
-    const book = await client.fetchOrderBook(symbol, limit);
-    const truth = await gateway.truth(client.market(symbol).id, Math.min(limit ?? 100, 1000), book);
-    for (const side of ['bids', 'asks']) {
-      const levels = book[side].map((l) => [...l]);
-      const known = limit < 1000 || limit === undefined ? truth[side].length : Math.min(truth[side].length, 800);
-      assert.ok(levels.length >= known, `${levels.length} ${side} of ${symbol}, ${limit}`);
-      assert.deepEqual(levels, truth[side].slice(0, levels.length), `${side} of ${symbol}, ${limit}`);
-    }
-    return { ...book, time: truth.time };
-  };
+  const checked = (symbol, limit) => checkedBook(gateway, client, symbol, limit);
 
   it('loadMarkets', async () => {
     const markets = await client.loadMarkets();
@@ -151,58 +134,5 @@ describe('the facade in Binance\'s dialect', () => {
     const later = await gateway.stats();
     assert.equal(later.by_path['/api/v3/order'], undefined);
     assert.deepEqual(later.by_credential['unknown'], earlier.by_credential['unknown'], 'no call with a strange key');
-  });
-
-  // In an outage whoever asks finds an exchange that is not available. A book that is answered is one of the last second
-  // before it was asked for: nothing older than that is live.
-  for (const fault of [{ kind: 'unavailable' }, { kind: 'maintenance' }, { kind: 'reset' }, { kind: 'hang' }]) {
-    it(`an outage: ${fault.kind}`, async () => {
-      await checked('BTC/USDT', 20);
-      const list = client.markets;
-      await gateway.inject({ ...fault, for: '60s' });
-      const refused = new Set();
-      let last = '';
-      for (let i = 0; i < 25; i++) {
-        const asked = Date.now();
-        try {
-          const book = await checked('BTC/USDT', 20);
-          const age = asked - book.time;
-          assert.ok(age < 3000, `a book of ${age} ms ago was answered: live is up to 1000 ms, and a busy machine is late by as much`);
-          last = 'book';
-        } catch (err) {
-          if (err instanceof assert.AssertionError) throw err;
-          assert.ok(err instanceof ccxt.ExchangeNotAvailable || err instanceof ccxt.RequestTimeout, `${err.constructor.name}: ${err.message}`);
-          refused.add(err.constructor.name);
-          last = err;
-        }
-        await sleep(200);
-      }
-      assert.ok(last instanceof ccxt.ExchangeNotAvailable, `at the end of an outage of seconds: ${last}`);
-      await assert.rejects(client.fetchTicker('ETH/USDT'), (err) => err instanceof ccxt.NetworkError);
-      await assert.rejects(client.fetchOHLCV('ETH/USDT', '1m'), (err) => err instanceof ccxt.NetworkError);
-      assert.deepEqual(await client.loadMarkets(true), list, 'the list of markets outlives an outage');
-      await gateway.heal();
-      await eventually(60_000, () => checked('BTC/USDT', 20));
-      await eventually(60_000, () => client.fetchTicker('ETH/USDT'));
-    });
-  }
-
-  it('a limit of the exchange\'s is not the caller\'s', async () => {
-    await gateway.inject({ kind: 'rate_limit', retry_after: '3s', count: 2 });
-    const direct429 = client.fetchOHLCV('ETH/USDT', '1m');
-    await assert.rejects(direct429, (err) => {
-      assert.ok(!(err instanceof ccxt.DDoSProtection), `${err.constructor.name}: ${err.message}`);
-      return err instanceof ccxt.ExchangeNotAvailable;
-    });
-    await gateway.heal();
-    await eventually(60_000, () => client.fetchOHLCV('ETH/USDT', '1m'));
-  });
-
-  it('a ban of the gateway\'s address is not the caller\'s', async () => { // last: it lasts
-    await gateway.inject({ kind: 'ban', for: '60s' });
-    await assert.rejects(client.fetchOHLCV('ETH/USDT', '1m'), exactly(ccxt.ExchangeNotAvailable));
-    const { requests } = await gateway.stats();
-    for (let i = 0; i < 10; i++) await assert.rejects(client.fetchTicker('ETH/USDT'), exactly(ccxt.ExchangeNotAvailable));
-    assert.equal((await gateway.stats()).requests, requests, 'requests during a ban');
   });
 });

@@ -1,8 +1,8 @@
 // A gateway on simulated exchanges, as `bin/gateway demo` runs it, and ccxt clients of its facade: each test file has one of
 // its own, so that what one does to an exchange meets no other.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,7 +39,19 @@ export class Gateway {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  // control tells the simulated exchanges something, or asks them.
+  // keys makes a key for each client, with the client's settings, as an operator would.
+  keys(clients) {
+    const state = readdirSync(this.dir).find((name) => name.startsWith('exchange-gateway-demo-'));
+    const file = join(this.dir, state, 'keys.yaml');
+    const made = Object.keys(clients).map((client) => {
+      const said = execFileSync(program, ['key', 'new', '--set', `keys_file=${file}`, '--client', client, '--scope', 'market:read'], { encoding: 'utf8' });
+      return [client, said.match(/gw_\w+/)[0]];
+    });
+    appendFileSync(file, `clients: ${JSON.stringify(clients)}\n`);
+    return Object.fromEntries(made);
+  }
+
+  // tell tells the simulated exchanges something, or asks them.
   async tell(method, path, body) {
     const res = await fetch(this.control + path, { method, body: body && JSON.stringify(body) });
     if (!res.ok) throw new Error(`${method} ${path}: ${res.status} ${await res.text()}`);
@@ -84,6 +96,26 @@ function binance(url, more = {}) {
   Object.assign(client.urls.api, { public: `${url}/api/v3`, private: `${url}/api/v3`, sapi: `${url}/sapi/v1` });
   return client;
 }
+
+// checkedBook reads a book and compares it with the simulator's of that number. Of a book that the gateway follows by its
+// changes it knows the best 1,000 levels of the moment when it began, and a few less once the price has moved.
+export async function checkedBook(gateway, client, symbol, limit) {
+  const book = await client.fetchOrderBook(symbol, limit);
+  const truth = await gateway.truth(client.market(symbol).id, Math.min(limit ?? 100, 1000), book);
+  for (const side of ['bids', 'asks']) {
+    const levels = book[side].map((l) => [...l]);
+    const known = limit < 1000 || limit === undefined ? truth[side].length : Math.min(truth[side].length, 800);
+    assert.ok(levels.length >= known, `${levels.length} ${side} of ${symbol}, ${limit}`);
+    assert.deepEqual(levels, truth[side].slice(0, levels.length), `${side} of ${symbol}, ${limit}`);
+  }
+  return { ...book, time: truth.time };
+}
+
+// exactly is for assert.rejects: the class itself, not one above it.
+export const exactly = (kind) => (err) => {
+  assert.equal(err.constructor.name, kind.name, err.message);
+  return true;
+};
 
 // eventually tries until it succeeds, for at most ms.
 export async function eventually(ms, tried) {
