@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -17,6 +18,8 @@ func FuzzParseRequest(f *testing.F) {
 		`{"op":"unsubscribe","channel":"ticker","exchange":"okx","symbols":["币安人生/USDT"]}`,
 		`{"op":"ping"}`, `{"op":"ping"}}`, `null`, `[1]`, `{"depth":1e999}`, `{"id":"\ud800"}`, `{"symbols":[null]}`, "{\"a\\\"\":1}",
 		`{"op":"ping","Depth":1,"depth":5}`, `{"op":"ping","op":"ping"}`, `{"op":"ping","x":{"op":[1,{}]}}`, `{"op":"ping",}`,
+		`{"op":"auth","key":"gw_abcd1234_0000000000000000000000fake","id":"k"}`, `{"op":"auth","key":null}`, `{"op":"auth","key":"x","depth":5}`,
+		`{"op":"subscribe","key":"gw_abcd1234_0000000000000000000000fake","channel":"ticker","exchange":"okx","symbols":["BTC/USDT"]}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -31,15 +34,22 @@ func FuzzParseRequest(f *testing.F) {
 			if b, ok := err.(*badRequest); !ok || b.detail == "" {
 				t.Fatalf("%T %v", err, err)
 			}
-			if m := s.refuse(q.ID, hub.Topic{}, err); !json.Valid(m) || len(m) > 2<<10 {
+			m := s.refuse(q.ID, hub.Topic{}, err)
+			if !json.Valid(m) || len(m) > 2<<10 {
 				t.Errorf("%d bytes: %s", len(m), m)
+			}
+			if q.Key != "" && q.Op != opAuth {
+				t.Errorf("a key of %q: %+v", q.Op, q)
 			}
 			return
 		}
 		if !json.Valid(text) {
 			t.Fatalf("accepted %q", text)
 		}
-		if q.Op == opPing {
+		if (q.Op == opAuth) != (q.Key != "") && !bytes.Contains(text, []byte(`""`)) {
+			t.Fatalf("%+v of %q", q, text)
+		}
+		if q.Op == opPing || q.Op == opAuth {
 			return
 		}
 		if !slices.Contains(ops, q.Op) || !slices.Contains(known, q.Exchange) || len(q.Pairs) == 0 || len(q.Pairs) > maxSymbols {

@@ -26,11 +26,12 @@ func (r *rig) raw(t testing.TB) *rawClient {
 	return upgrade(t, conn)
 }
 
+const handshake = "GET /v1/stream HTTP/1.1\r\nHost: gateway\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n" +
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+
 // upgrade makes the handshake.
 func upgrade(t testing.TB, conn net.Conn) *rawClient {
 	t.Helper()
-	const handshake = "GET /v1/stream HTTP/1.1\r\nHost: gateway\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n" +
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 	if _, err := io.WriteString(conn, handshake); err != nil {
 		t.Fatal(err)
 	}

@@ -209,6 +209,7 @@ type message struct {
 	Bids         [][2]string `json:"bids"`
 	SentAt       time.Time   `json:"sent_at"`
 	Reason       string      `json:"reason"`
+	Client       string      `json:"client"`
 }
 
 // read is the next message.
