@@ -422,6 +422,8 @@ export class Gateway {
   price(symbol: string, options?: AgeOptions & { exchanges?: readonly string[] }): Promise<Price>;
   circuits(options?: CallOptions): Promise<Record<string, unknown>>;
   errors(options?: CallOptions): Promise<readonly CatalogueEntry[]>;
+  /** The contract of the HTTP API, OpenAPI 3.1. */
+  openapi(options?: CallOptions): Promise<Record<string, unknown>>;
   /** What is degraded, empty if nothing. Rejects while the gateway takes no requests. */
   ready(options?: CallOptions): Promise<readonly string[]>;
   /** Resolves if the process answers. */

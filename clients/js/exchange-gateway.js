@@ -485,6 +485,9 @@ export class Gateway {
   /** Every error code of this gateway. */
   errors(options) { return this.#get('/v1/errors', {}, options, (d) => list(d, 'errors')); }
 
+  /** The contract of the HTTP API, OpenAPI 3.1. */
+  openapi(options) { return this.#get('/openapi.json', {}, options, (d) => d); }
+
   /** What is degraded, empty if nothing. Rejects while the gateway takes no requests. */
   ready(options) { return this.#get('/readyz', {}, options, (d) => list(d, 'degraded')); }
 

@@ -1504,6 +1504,10 @@ class Gateway:
         """Every error code of this gateway."""
         return self._get(_catalogue, "/v1/errors")
 
+    def openapi(self) -> Dict[str, Any]:
+        """The contract of the HTTP API, OpenAPI 3.1."""
+        return self._get(lambda d, now: d.fields, "/openapi.json")
+
     def ready(self) -> Tuple[str, ...]:
         """What is degraded, empty if nothing. ShuttingDown or GatewayUnreachable while the gateway takes no requests."""
         return self._get(lambda d, now: d.texts("degraded"), "/readyz")

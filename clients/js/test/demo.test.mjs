@@ -35,6 +35,7 @@ test('every route answers what the client reads', async () => {
   assert.match((await gw.balance('okx')).balances.BTC.total, /^[0-9]+\.[0-9]+$/);
   assert.equal((await gw.balance('okx', { wallet: 'funding' })).account_type, 'funding');
   assert.ok((await gw.circuits()).exchanges);
+  assert.ok((await gw.openapi()).paths['/v1/price']);
   assert.ok(Array.isArray(await gw.ready()));
   await gw.live();
   const kinds = [];

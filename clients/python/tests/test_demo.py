@@ -39,6 +39,7 @@ class GoodTimes(AgainstTheDemo):
         self.assertEqual(funds.total, funds.free + funds.used)
         self.assertEqual(gw.balance("okx", wallet="funding").account_type, "funding")
         self.assertIn("exchanges", gw.circuits())
+        self.assertIn("/v1/price", gw.openapi()["paths"])
         self.assertIsInstance(gw.ready(), tuple)
         gw.live()
         self.assertEqual([kind for kind, _ in itertools.islice(gw.watch_circuits(), 2)], ["snapshot", "state"])
