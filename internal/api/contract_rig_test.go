@@ -57,7 +57,7 @@ type recording struct {
 	body   []byte
 }
 
-// maxRecorded is more than any document that has a schema.
+// maxRecorded is more than any document that has a schema. Of a stream that is longer, the beginning is held.
 const maxRecorded = 4 << 20
 
 func (r *recording) Unwrap() http.ResponseWriter { return r.ResponseWriter }
@@ -73,7 +73,7 @@ func (r *recording) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status, r.header = http.StatusOK, r.Header().Clone()
 	}
-	if len(r.body)+len(b) <= maxRecorded && r.header.Get("Content-Type") != "text/event-stream" {
+	if len(r.body)+len(b) <= maxRecorded {
 		r.body = append(r.body, b...)
 	}
 	return r.ResponseWriter.Write(b)

@@ -259,6 +259,19 @@ func TestContract_bites(t *testing.T) {
 	f("a header", good, set("X-Planted", "1"), "X-Planted")
 	f("the form of a header", good, set("Age", "-1"), "Age")
 	f("a header that is missing", good, func(r *response) { r.header.Del("Cache-Status") }, "Cache-Status")
+	events := good
+	events.path, events.header = "/v1/stream/orderbook", good.header.Clone()
+	events.header.Set("Content-Type", "text/event-stream")
+	events.header.Set("X-Accel-Buffering", "no")
+	events.header.Del("Age")
+	events.header.Del("Cache-Status")
+	frame := func(text string) func(*response) {
+		return func(r *response) { r.body = []byte("retry: 1000\n\n" + text + "\n\nevent: cut o") }
+	}
+	f("an event itself", events, frame("event: heartbeat\ndata: "+`{"type":"heartbeat","sent_at":"2026-11-29T02:00:00Z"}`), "")
+	f("a field of an event", events, frame("event: heartbeat\ndata: "+`{"type":"heartbeat","sent_at":"2026-11-29T02:00:00Z","planted":1}`), "planted")
+	f("another event", events, frame("event: planted\ndata: "+`{"type":"planted"}`), "type")
+	f("a line of an event", events, frame("planted: 1"), "planted")
 	f("no JSON", good, func(r *response) { r.body = []byte("{") }, "no JSON")
 }
 
