@@ -23,7 +23,7 @@ type cli struct {
 	Probe       probeCmd       `cmd:"" help:"Ask an exchange whose circuit is open now."`
 	Withhold    withholdCmd    `cmd:"" help:"Answer reads of a pair or an exchange with 503 for a while."`
 	Purge       purgeCmd       `cmd:"" help:"Drop every copy of a wrong book."`
-	Reload      reloadCmd      `cmd:"" help:"Have the configuration read again: warm pairs, thresholds, windows, keys, log level."`
+	Reload      reloadCmd      `cmd:"" help:"Have the configuration read again: warm pairs, thresholds, windows, quotas, keys, log level."`
 	Book        bookCmd        `cmd:"" help:"Show an order book, and with --watch as it changes."`
 	Key         keyCmd         `cmd:"" help:"Client keys."`
 	Client      clientCmd      `cmd:"" help:"Clients and their quotas."`

@@ -23,7 +23,7 @@ func (a *App) ReloadBySignal(ctx context.Context) error {
 }
 
 // Reload reads the configuration and the keys file again and applies what can change while the gateway runs: the level of
-// the log, warm pairs, maintenance windows, thresholds, budget shares and keys. It returns the settings that changed, and
+// the log, warm pairs, maintenance windows, thresholds, budget shares, quotas, keys and the certificate. It returns the settings that changed, and
 // those that differ from what the gateway was started with and take a restart. If anything in the configuration is wrong it
 // changes nothing and says why. One reload runs at a time.
 func (a *App) Reload(ctx context.Context) (changed, needRestart []string, err error) {
@@ -77,6 +77,7 @@ func (a *App) reload() (changed, needRestart []string, err error) {
 		a.warmer.set(id, next.Exchanges[id].Warm)
 	}
 	a.books.SetMaintenance(windows)
+	a.clients.SetDefaults(quotas(applied(a.conf, next)))
 	if a.level != nil {
 		a.level.Set(level)
 	}
@@ -89,7 +90,7 @@ func (a *App) reload() (changed, needRestart []string, err error) {
 
 // applied is conf with what a reload has taken from next.
 func applied(conf, next config.Config) config.Config {
-	conf.Log.Level = next.Log.Level
+	conf.Log.Level, conf.ClientDefaults = next.Log.Level, next.ClientDefaults
 	all := config.Exchanges{}
 	for id, e := range conf.Exchanges {
 		n := next.Exchanges[id]
@@ -103,10 +104,10 @@ func applied(conf, next config.Config) config.Config {
 
 // reloadable tells whether a setting takes effect without a restart. It says the same as applied.
 func reloadable(path string) bool {
-	if path == "log.level" {
+	parts := strings.Split(path, ".")
+	if path == "log.level" || parts[0] == "client_defaults" {
 		return true
 	}
-	parts := strings.Split(path, ".")
 	return len(parts) >= 3 && parts[0] == "exchanges" &&
 		slices.Contains([]string{"warm", "maintenance", "budget_share", "market_data", "reference", "account", "stream"}, parts[2])
 }

@@ -56,12 +56,13 @@ func TestReload_appliesWhatCanBe(t *testing.T) {
 		Maintenance: []string{"2036-12-01T02:00:00Z/2036-12-01T04:00:00Z upgrade"}, Region: "eea",
 	})
 	changed.Log.Level, changed.FreshFor = "debug", 2*time.Second
+	changed.ClientDefaults.RequestsPerSecond = 7
 	next(changed, nil)
 	got, restart, err := a.Reload(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"exchanges.okx.maintenance", "exchanges.okx.market_data.consecutive", "exchanges.okx.market_data.timeout", "exchanges.okx.warm", "log.level"}
+	want := []string{"client_defaults.requests_per_second", "exchanges.okx.maintenance", "exchanges.okx.market_data.consecutive", "exchanges.okx.market_data.timeout", "exchanges.okx.warm", "log.level"}
 	if !slices.Equal(got, want) || !slices.Equal(restart, []string{"exchanges.okx.region", "fresh_for"}) {
 		t.Errorf("changed %v, needs a restart %v", got, restart)
 	}

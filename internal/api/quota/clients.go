@@ -27,6 +27,11 @@ func (l Limits) withDefaults(d Limits) Limits {
 	}
 }
 
+func (l Limits) complete() *Limits {
+	l = l.withDefaults(Limits{RequestsPerSecond: 100, UpstreamPerMinute: 2000, InFlight: 250, Streams: 2500})
+	return &l
+}
+
 // Config is what Clients are made of.
 type Config struct {
 	Defaults Limits                // of clients without settings of their own
@@ -38,7 +43,7 @@ type Config struct {
 // from the next request on and take nothing of what a client has left, and a client without keys is forgotten together with
 // its metrics. So there are never more of them than keys in the file. Safe for concurrent use.
 type Clients struct {
-	defaults Limits
+	defaults atomic.Pointer[Limits]
 	ring     *keys.Ring
 
 	following sync.Mutex // one at a time brings all up to date
@@ -53,10 +58,8 @@ type table struct {
 
 // New makes the quotas of a ring's clients. It starts nothing.
 func New(c Config) *Clients {
-	cs := &Clients{
-		ring:     c.Ring,
-		defaults: c.Defaults.withDefaults(Limits{RequestsPerSecond: 100, UpstreamPerMinute: 2000, InFlight: 250, Streams: 2500}),
-	}
+	cs := &Clients{ring: c.Ring}
+	cs.defaults.Store(c.Defaults.complete())
 	cs.all.Store(&table{})
 	cs.follow()
 	if c.Metrics != nil {
@@ -109,7 +112,17 @@ func (cs *Clients) follow() *table {
 func (cs *Clients) limits(name string) Limits {
 	c := cs.ring.Client(name)
 	own := Limits{RequestsPerSecond: c.RequestsPerSecond, UpstreamPerMinute: c.UpstreamPerMinute, Streams: c.Streams}
-	return own.withDefaults(cs.defaults)
+	return own.withDefaults(*cs.defaults.Load())
+}
+
+// SetDefaults changes what clients without settings of their own may do, from now on. It takes nothing of what one has left.
+func (cs *Clients) SetDefaults(l Limits) {
+	cs.following.Lock()
+	defer cs.following.Unlock()
+	cs.defaults.Store(l.complete())
+	for name, c := range cs.all.Load().clients {
+		c.set(cs.limits(name), time.Now())
+	}
 }
 
 // Usage is what a client does.

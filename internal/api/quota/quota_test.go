@@ -345,6 +345,39 @@ func TestClients_limitsChange(t *testing.T) {
 	})
 }
 
+// TestClients_SetDefaults: they are for those without settings of their own, and no gift either.
+func TestClients_SetDefaults(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	ring, err := keys.Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs := quota.New(quota.Config{Ring: ring, Defaults: quota.Limits{RequestsPerSecond: 10}})
+	a, b := newKey(t, "desk-a"), newKey(t, "desk-b")
+	add(t, path, ring, a)
+	add(t, path, ring, b)
+	if _, err := keys.SetClient(path, "desk-b", func(s *keys.Client) { s.RequestsPerSecond = 3 }); err != nil {
+		t.Fatal(err)
+	}
+	reload(t, ring)
+	before := cs.Of(&a)
+	cs.SetDefaults(quota.Limits{RequestsPerSecond: 20, UpstreamPerMinute: 60})
+	if cs.Of(&a) != before {
+		t.Error("another client")
+	}
+	if got := cs.Of(&a).Limits(); got != (quota.Limits{RequestsPerSecond: 20, UpstreamPerMinute: 60, InFlight: 250, Streams: 2500}) {
+		t.Errorf("without settings of its own: %+v", got)
+	}
+	if got := cs.Of(&b).Limits(); got.RequestsPerSecond != 3 || got.UpstreamPerMinute != 60 {
+		t.Errorf("with one: %+v", got)
+	}
+	c := newKey(t, "desk-c")
+	add(t, path, ring, c)
+	if got := cs.Of(&c).Limits().RequestsPerSecond; got != 20 {
+		t.Errorf("one that came later has %d", got)
+	}
+}
+
 // TestClients_metrics: a client's series are there from the beginning and gone with it, and no counter falls.
 func TestClients_metrics(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
