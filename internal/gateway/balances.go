@@ -17,6 +17,7 @@ var (
 // younger than their question. Whoever comes later may not. It dies with the last who waits.
 type errand struct {
 	done   chan struct{} // closed once answer and err are set
+	with   market.Sharers
 	answer *market.Balances
 	err    error
 
@@ -109,6 +110,7 @@ func (n *account) join(ctx context.Context, c *crew, w market.Wallet) (e *errand
 	defer n.mu.Unlock()
 	if e = n.pending[w]; e != nil {
 		e.waiting++
+		e.with.Add(market.ClientName(ctx))
 		return e, true, nil
 	}
 	if err := afford(ctx, n.Exchange); err != nil {
@@ -116,7 +118,7 @@ func (n *account) join(ctx context.Context, c *crew, w market.Wallet) (e *errand
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e = &errand{done: make(chan struct{}), waiting: 1, cancel: cancel}
-	ctx = market.WithLane(ctx, market.LaneAccount)
+	ctx = market.WithSharers(market.WithLane(ctx, market.LaneAccount), &e.with)
 	ctx = market.WithOnSend(ctx, func() { n.part(e, w) })
 	err = c.start(market.ClientName(ctx), func(stopping context.Context) {
 		defer context.AfterFunc(stopping, cancel)()

@@ -14,6 +14,7 @@ type flight[T any] struct {
 	width int           // how much it brings: levels a side of a book; 0 where there is no such thing
 	began time.Time     // nothing that it brings was asked for earlier
 	done  chan struct{} // closed once value and err are set
+	with  market.Sharers
 	value T
 	err   error
 
@@ -52,6 +53,9 @@ func (s *slot[T]) enter(ctx context.Context, c *crew, width int, every time.Dura
 		under := f.endedAt.IsZero()
 		if under || f.err != nil && now.Sub(f.endedAt) < every && market.KindOf(f.err) != market.KindCanceled {
 			f.waiting++
+			if under {
+				f.with.Add(market.ClientName(ctx))
+			}
 			return f, true, 0, nil
 		}
 		if rest > 0 {
@@ -77,6 +81,7 @@ func (s *slot[T]) launch(ctx context.Context, c *crew, width int, do ask[T]) (*f
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &flight[T]{width: width, began: time.Now(), done: make(chan struct{}), waiting: 1, cancel: cancel}
+	ctx = market.WithSharers(ctx, &f.with)
 	err := c.start(market.ClientName(ctx), func(stop context.Context) {
 		defer context.AfterFunc(stop, cancel)()
 		defer cancel()

@@ -145,7 +145,8 @@ func (s *call) reserve(ctx context.Context, a *attempt, now int64) (int64, *mark
 	}
 	x := s.x
 	latest := s.deadline - s.leastAttempt()
-	charges, w, wait, err := x.ledger.take(now, latest, a.space[:0], s.plan.Charges, s.lane, a.bill.name())
+	charges, w, wait, err := x.ledger.take(now, latest, a.space[:0], s.plan.Charges,
+		party{lane: s.lane, client: a.bill.name(), sharers: market.SharersOf(ctx)})
 	if err != nil {
 		return now, x.unpaid(s.plan, s.circuit.class, err, wait, now)
 	}

@@ -31,14 +31,22 @@ type ledger struct {
 
 // waiter is a call in a queue.
 type waiter struct {
-	lane    market.Lane
-	client  string // "" for callers without one
+	party
 	charges []charge
 	granted chan struct{} // closed when the charges are spent, or the place is lost
 
 	// Guarded by the ledger's lock until granted is closed.
 	done      bool // the charges are spent
 	displaced bool // the place went to another
+	shared    int  // of the sharers' names, those that were looked at
+	look      uint64
+}
+
+// party is for whom a call is made.
+type party struct {
+	lane    market.Lane
+	client  string          // who began it, "" for callers without one
+	sharers *market.Sharers // who came to share it, nil for nobody
 }
 
 // charge is units of one budget, and once they are spent the slot that they are in.
@@ -164,7 +172,7 @@ func rank(l market.Lane) int {
 
 // take spends what a call costs at once if there is room and nobody waits; otherwise it returns the waiter to wait with.
 // It fails if there is no room before latest, or no place to wait; wait tells when to ask again.
-func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, lane market.Lane, client string) (
+func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, by party) (
 	charges []charge, w *waiter, wait time.Duration, err error,
 ) {
 	l.mu.Lock()
@@ -175,37 +183,37 @@ func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, l
 	if len(charges) == 0 {
 		return charges, nil, 0, nil // it draws on nothing, so there is nothing to wait for
 	}
-	wait = l.outlook(now, charges, lane, client)
+	wait = l.outlook(now, charges, by.lane, by.client)
 	if wait <= 0 && l.waiting == 0 {
-		spend(now, charges, lane)
+		spend(now, charges, by.lane)
 		return charges, nil, 0, nil
 	}
-	if now+int64(wait) > latest || !l.place(lane, client) {
+	if now+int64(wait) > latest || !l.place(by.lane, by.client) {
 		return nil, nil, wait, errNotSent
 	}
-	w = &waiter{lane: lane, client: client, charges: charges, granted: make(chan struct{})}
-	l.lines[lane].add(w)
+	w = &waiter{party: by, charges: charges, granted: make(chan struct{})}
+	l.lines[by.lane].add(w)
 	l.queued(w, 1)
 	l.pass(now)
 	return charges, w, wait, nil
 }
 
 // place finds a place to wait, false if there is none for this client. Where all are taken, the newest call of whoever has
-// most of them gives way to one who has fewer: several greedy clients cannot shut out one that is not.
+// most of them gives way to one who has fewer, unless another client shares it: several greedy clients cannot shut out one
+// that is not.
 func (l *ledger) place(lane market.Lane, client string) bool {
 	all, own := places(lane, client)
-	taken, held := 0, 0
-	var most *turn
-	var at market.Lane
+	taken, held, most := 0, 0, 0
+	var longest *turn
 	for _, shared := range lanesWith(lane) {
-		line := &l.lines[shared]
-		taken += line.len
-		for _, t := range line.turns {
+		taken += l.lines[shared].len
+		for _, t := range l.lines[shared].turns {
+			n := t.begun()
 			if t.client == client {
-				held += len(t.queue)
+				held += n
 			}
-			if most == nil || len(t.queue) > len(most.queue) {
-				most, at = t, shared
+			if n > most {
+				longest, most = t, n
 			}
 		}
 	}
@@ -214,19 +222,18 @@ func (l *ledger) place(lane market.Lane, client string) bool {
 		return false
 	case taken < all:
 		return true
-	case len(most.queue) <= held+1:
+	case most <= held+1:
 		return false
 	}
-	l.displace(most.queue[len(most.queue)-1], at)
-	return true
-}
-
-// displace sends a call away that waits.
-func (l *ledger) displace(w *waiter, lane market.Lane) {
-	l.lines[lane].remove(w)
+	w := longest.newest()
+	if w == nil {
+		return false
+	}
+	l.lines[w.lane].remove(w)
 	l.queued(w, -1)
 	w.displaced = true
 	close(w.granted)
+	return true
 }
 
 // queued counts a waiter in or out.
@@ -269,6 +276,9 @@ func (l *ledger) pass(now int64) {
 	}
 	for _, b := range l.budgets {
 		b.blocked = false
+	}
+	for i := range l.lines {
+		l.lines[i].share()
 	}
 	next := time.Duration(-1)
 	step := func(lane market.Lane, deferred func(*waiter) bool) {

@@ -13,13 +13,14 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// modelLedger is how calls should wait, written down as plainly as possible: one list of who waits, and a stamp for each
-// client of a lane that says when it was last served or joined. The oldest stamp is next.
+// modelLedger is how calls should wait, written down as plainly as possible: one list of who waits for which call, and a stamp
+// for each client of a lane that says when it was last served or came. The oldest stamp is next.
 type modelLedger struct {
 	share   map[market.LimitID]int
 	used    map[market.LimitID]int
 	account map[market.LimitID]int // of used
 	waiting []*modelCall           // in the order of arrival
+	entries []modelEntry           // of each of them, one for each client that began or shares it
 	stamps  map[modelClient]int
 	stamp   int
 }
@@ -29,11 +30,17 @@ type modelClient struct {
 	client string
 }
 
+type modelEntry struct {
+	modelClient
+	call *modelCall
+}
+
 type modelCall struct {
 	modelClient
 	costs   []market.Charge
 	granted bool
 	real    *waiter
+	sharers market.Sharers
 }
 
 func (m *modelLedger) room(c *modelCall) bool {
@@ -61,11 +68,20 @@ func (m *modelLedger) arrive(c *modelCall) {
 		m.spend(c)
 		return
 	}
-	if !slices.ContainsFunc(m.waiting, func(o *modelCall) bool { return o.modelClient == c.modelClient }) {
-		m.stamp++
-		m.stamps[c.modelClient] = m.stamp
-	}
 	m.waiting = append(m.waiting, c)
+	m.joins(c, c.client)
+}
+
+// joins gives a call a place among those of a client, once.
+func (m *modelLedger) joins(c *modelCall, client string) {
+	e := modelEntry{modelClient{c.lane, client}, c}
+	if !slices.Contains(m.entries, e) {
+		if !slices.ContainsFunc(m.entries, func(o modelEntry) bool { return o.modelClient == e.modelClient }) {
+			m.stamp++
+			m.stamps[e.modelClient] = m.stamp
+		}
+		m.entries = append(m.entries, e)
+	}
 	m.pass()
 }
 
@@ -76,21 +92,22 @@ func (m *modelLedger) leave(c *modelCall) {
 
 func (m *modelLedger) drop(gone func(*modelCall) bool) {
 	m.waiting = slices.DeleteFunc(m.waiting, gone)
+	m.entries = slices.DeleteFunc(m.entries, func(e modelEntry) bool { return gone(e.call) })
 }
 
 // order is who of a lane is offered a turn, in which order: each client's first, its second, and so on, and in each round
 // the clients by their stamps.
-func (m *modelLedger) order(lane market.Lane) (all []*modelCall) {
-	nth := map[*modelCall]int{}
+func (m *modelLedger) order(lane market.Lane) (all []modelEntry) {
+	nth := map[modelEntry]int{}
 	seen := map[string]int{}
-	for _, c := range m.waiting {
-		if c.lane == lane {
-			nth[c] = seen[c.client]
-			seen[c.client]++
-			all = append(all, c)
+	for _, e := range m.entries {
+		if e.lane == lane {
+			nth[e] = seen[e.client]
+			seen[e.client]++
+			all = append(all, e)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *modelCall) int {
+	slices.SortStableFunc(all, func(a, b modelEntry) int {
 		return cmp.Or(cmp.Compare(nth[a], nth[b]), cmp.Compare(m.stamps[a.modelClient], m.stamps[b.modelClient]))
 	})
 	return all
@@ -113,15 +130,16 @@ func (m *modelLedger) aboveHalf(c *modelCall) bool {
 func (m *modelLedger) pass() {
 	blocked := map[market.LimitID]bool{}
 	offer := func(lane market.Lane, waits func(*modelCall) bool) {
-		for _, c := range m.order(lane) {
-			if waits(c) {
+		for _, e := range m.order(lane) {
+			c := e.call
+			if c.granted || waits(c) {
 				continue
 			}
 			held := slices.ContainsFunc(c.costs, func(cost market.Charge) bool { return blocked[cost.Limit] })
 			if !held && m.room(c) {
 				m.spend(c)
 				m.stamp++
-				m.stamps[c.modelClient] = m.stamp
+				m.stamps[e.modelClient] = m.stamp
 				continue
 			}
 			for _, cost := range c.costs {
@@ -141,19 +159,21 @@ func (m *modelLedger) pass() {
 func (m *modelLedger) differs(l *ledger) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	waiting := 0
+	waiting, entries := 0, 0
 	for i := range l.lines {
 		waiting += l.lines[i].len
 		for _, turn := range l.lines[i].turns {
+			entries += len(turn.queue)
 			for _, w := range turn.queue {
-				if !slices.ContainsFunc(m.waiting, func(c *modelCall) bool { return c.real == w }) {
+				if !slices.ContainsFunc(m.entries, func(e modelEntry) bool { return e.call.real == w && e.client == turn.client }) {
 					return fmt.Errorf("a call of %q waits, by the model it does not", w.client)
 				}
 			}
 		}
 	}
-	if waiting != len(m.waiting) || waiting != l.waiting {
-		return fmt.Errorf("%d wait, counted as %d, by the model %d", waiting, l.waiting, len(m.waiting))
+	if waiting != len(m.waiting) || waiting != l.waiting || entries != len(m.entries) {
+		return fmt.Errorf("%d wait at %d places, counted as %d, by the model %d at %d", waiting, entries, l.waiting,
+			len(m.waiting), len(m.entries))
 	}
 	for id := range m.share {
 		if got := l.find(id).meter.used(l.clock.now()); got.all != m.used[id] || got.account != m.account[id] {
@@ -179,15 +199,21 @@ func ledgerByTheModel(t *testing.T, seed uint64) {
 	l.limits([]market.Limit{
 		{ID: "x", Capacity: 10, Window: time.Second, Aligned: true}, {ID: "y", Capacity: 7, Window: time.Second, Aligned: true},
 	})
+	defer func() { // its timer runs as long as somebody waits
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.waiting = 0
+		l.pass(clock.now())
+	}()
 	m := &modelLedger{
 		share: map[market.LimitID]int{"x": 10, "y": 7}, used: map[market.LimitID]int{}, account: map[market.LimitID]int{},
 		stamps: map[modelClient]int{},
 	}
-	overtook := 0
+	overtook, names := 0, []string{"", "a", "b", "c"}
 	for step := range 500 {
 		switch n := random.IntN(10); {
 		case n < 6 && len(m.waiting) < 16: // fewer than the places of any client
-			c := &modelCall{modelClient: modelClient{market.Lane(random.IntN(lanes)), []string{"", "a", "b", "c"}[random.IntN(4)]}}
+			c := &modelCall{modelClient: modelClient{market.Lane(random.IntN(lanes)), names[random.IntN(4)]}}
 			if random.IntN(3) > 0 {
 				c.client = "a" // greedy
 			}
@@ -197,7 +223,7 @@ func ledgerByTheModel(t *testing.T, seed uint64) {
 				}
 			}
 			now := clock.now()
-			_, w, _, err := l.take(now, now+int64(time.Hour), nil, c.costs, c.lane, c.client)
+			_, w, _, err := l.take(now, now+int64(time.Hour), nil, c.costs, party{c.lane, c.client, &c.sharers})
 			if err != nil {
 				t.Fatalf("step %d: %v", step, err)
 			}
@@ -206,7 +232,14 @@ func ledgerByTheModel(t *testing.T, seed uint64) {
 			if w == nil && !c.granted {
 				t.Fatalf("step %d: granted at once, by the model it waits", step)
 			}
-		case n < 7 && len(m.waiting) > 0:
+		case n < 7 && len(m.waiting) > 0: // somebody joins
+			c, name := m.waiting[random.IntN(len(m.waiting))], names[random.IntN(4)]
+			c.sharers.Add(name)
+			l.mu.Lock()
+			l.pass(clock.now())
+			l.mu.Unlock()
+			m.joins(c, name)
+		case n < 8 && len(m.waiting) > 0:
 			c := m.waiting[random.IntN(len(m.waiting))]
 			gone, cancel := context.WithCancel(context.Background())
 			cancel()
@@ -236,10 +269,5 @@ func ledgerByTheModel(t *testing.T, seed uint64) {
 	}
 	if overtook < 3 {
 		t.Errorf("calls went before earlier ones %d times: the test does not reach what it is for", overtook)
-	}
-	for _, c := range slices.Clone(m.waiting) {
-		gone, cancel := context.WithCancel(context.Background())
-		cancel()
-		l.wait(gone, c.real, clock.now(), clock.now())
 	}
 }

@@ -9,17 +9,39 @@ import (
 
 // line is the queue of one lane. Clients take turns, one call each, and a client's own calls go in the order of their
 // arrival: however many one has waiting, another's next call goes after one of them. Callers without a client, and the
-// gateway itself, take turns as one.
+// gateway itself, take turns as one. A call that several clients share goes at the first turn of any of them, so that one who
+// joins another's call waits no longer than with a call of its own.
 type line struct {
-	turns []*turn // the clients of whom somebody waits, whose turn it is first; there are at most as many as places
+	turns []*turn // the clients of whom somebody waits, whose turn it is first; there are at most as many as names
 	len   int     // who waits in all
+	looks uint64  // counts what looks at every call once
 }
 
-// turn is what waits of one client.
+// turn is what waits of one client: the calls that it began, and those that it shares.
 type turn struct {
 	client string
 	queue  []*waiter
 	served int // within one sweep: the place of its last grant, 0 without one
+}
+
+// begun is how many of them the client began.
+func (t *turn) begun() (n int) {
+	for _, w := range t.queue {
+		if w.client == t.client {
+			n++
+		}
+	}
+	return n
+}
+
+// newest is the call that the client began last and nobody shares, nil if there is none.
+func (t *turn) newest() *waiter {
+	for _, w := range slices.Backward(t.queue) {
+		if w.client == t.client && len(w.sharers.Names()) == 0 {
+			return w
+		}
+	}
+	return nil
 }
 
 // of finds a client's turn, nil if nobody waits of it.
@@ -32,7 +54,7 @@ func (l *line) of(client string) *turn {
 	return nil
 }
 
-// waiting is how many wait of one client.
+// waiting is how many wait of one client, those among them that it shares.
 func (l *line) waiting(client string) int {
 	if t := l.of(client); t != nil {
 		return len(t.queue)
@@ -42,45 +64,62 @@ func (l *line) waiting(client string) int {
 
 // add lets a call wait. A client that had none waiting has the last turn.
 func (l *line) add(w *waiter) {
-	t := l.of(w.client)
+	l.enqueue(w.client, w)
+	l.len++
+}
+
+func (l *line) enqueue(client string, w *waiter) {
+	t := l.of(client)
 	if t == nil {
-		t = &turn{client: w.client}
+		t = &turn{client: client}
 		l.turns = append(l.turns, t)
 	}
 	t.queue = append(t.queue, w)
-	l.len++
+}
+
+// share gives calls a place in the queues of those who came to share them since the last look.
+func (l *line) share() {
+	for i := 0; i < len(l.turns); i++ { // they may become more
+		for _, w := range l.turns[i].queue {
+			if w.client != l.turns[i].client {
+				continue
+			}
+			for names := w.sharers.Names(); w.shared < len(names); w.shared++ {
+				if name := names[w.shared]; name != w.client {
+					l.enqueue(name, w)
+				}
+			}
+		}
+	}
 }
 
 // remove takes a call out that waits no longer.
 func (l *line) remove(w *waiter) {
-	for i, t := range l.turns {
-		if t.client != w.client {
-			continue
+	l.len--
+	for _, t := range l.turns {
+		if t.client == w.client || w.shared > 0 {
+			t.queue = slices.DeleteFunc(t.queue, func(o *waiter) bool { return o == w })
 		}
-		if at := slices.Index(t.queue, w); at >= 0 {
-			t.queue = slices.Delete(t.queue, at, at+1)
-			l.len--
-		}
-		if len(t.queue) == 0 {
-			l.turns = slices.Delete(l.turns, i, i+1)
-		}
-		return
 	}
+	l.turns = slices.DeleteFunc(l.turns, func(t *turn) bool { return len(t.queue) == 0 })
 }
 
 // sweep offers every call its turn: the first of each client, then the second of each. It stops early when more is false.
 // Whoever got something has its next turn after all who did not.
 func (l *line) sweep(grant func(*waiter) (granted bool), more func() bool) {
-	served, rounds := 0, 0
+	served, rounds, shared := 0, 0, false
 	for _, t := range l.turns {
 		t.served = 0
 		rounds = max(rounds, len(t.queue))
 	}
 	for round := 0; round < rounds && more(); round++ {
 		for _, t := range l.turns {
-			if round < len(t.queue) && grant(t.queue[round]) {
+			if round >= len(t.queue) || t.queue[round].done {
+				continue
+			}
+			if w := t.queue[round]; grant(w) {
 				served++
-				t.served = served
+				t.served, shared = served, shared || w.shared > 0
 			}
 		}
 	}
@@ -89,7 +128,7 @@ func (l *line) sweep(grant func(*waiter) (granted bool), more func() bool) {
 	}
 	l.len -= served
 	for _, t := range l.turns {
-		if t.served > 0 {
+		if t.served > 0 || shared {
 			t.queue = slices.DeleteFunc(t.queue, func(w *waiter) bool { return w.done })
 		}
 	}
@@ -102,13 +141,17 @@ func (l *line) sweep(grant func(*waiter) (granted bool), more func() bool) {
 func (l *line) ahead(b *budget, client string) (units int) {
 	own := l.waiting(client)
 	before := own + 1 // of those whose turn comes before the client's
+	l.looks++
 	for _, t := range l.turns {
 		n := before
 		if t.client == client {
 			n, before = own, own
 		}
 		for _, w := range t.queue[:min(n, len(t.queue))] {
-			units += w.unitsOf(b)
+			if w.look != l.looks { // once, whoever shares it
+				w.look = l.looks
+				units += w.unitsOf(b)
+			}
 		}
 	}
 	return units
@@ -128,7 +171,7 @@ func (w *waiter) unitsOf(b *budget) (units int) {
 func (l *line) draws(b *budget) (n int) {
 	for _, t := range l.turns {
 		for _, w := range t.queue {
-			if slices.ContainsFunc(w.charges, func(c charge) bool { return c.budget == b }) {
+			if w.client == t.client && slices.ContainsFunc(w.charges, func(c charge) bool { return c.budget == b }) {
 				n++
 			}
 		}

@@ -85,6 +85,33 @@ func TestLine_aGreedyClientDelaysOthersByOneCall(t *testing.T) {
 	}
 }
 
+// Who joins a call that another client has waiting far behind is served as if it had asked by itself.
+func TestLine_aSharedCallGoesAtTheFirstTurnOfAny(t *testing.T) {
+	in(t, paced(), whole(), func(t *testing.T, w *world) {
+		_ = w.book(t.Context())
+		ctx, leave := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		w.crowd(ctx, &calls, 20, "greedy")
+		var with market.Sharers
+		done := make(chan int, 1)
+		calls.Go(func() {
+			_ = w.book(market.WithSharers(as(ctx, "greedy"), &with))
+			done <- w.sent()
+		})
+		synctest.Wait()
+		before := w.sent()
+		with.Add("modest")
+		if calls := <-done - before - 1; calls > 1 {
+			t.Errorf("%d calls went before the one that a modest client shares, want at most one", calls)
+		}
+		leave()
+		calls.Wait()
+		if got := w.guard.Budgets()[0].Waiting; got != 0 {
+			t.Errorf("%d wait after everybody left", got)
+		}
+	})
+}
+
 // Clients that all want more than there is get the same, whatever each has waiting.
 func TestLine_clientsShareAlike(t *testing.T) {
 	in(t, paced(), whole(), func(t *testing.T, w *world) {
