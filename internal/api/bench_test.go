@@ -88,6 +88,26 @@ func TestAllocations_ofAWarmBook(t *testing.T) {
 	}
 }
 
+// TestAllocations_withoutAKey: who has no key has no quota, no account and no headers of one, and pays for none of them.
+func TestAllocations_withoutAKey(t *testing.T) {
+	b := deepBook(t, gateway.BookQuery{Exchange: "binance", Pair: btc, Depth: 100}, 100)
+	r := newRig(bare{t}, func(c *api.Config) { c.PublicOnLoopback = true })
+	r.books.book = func(context.Context, gateway.BookQuery) (*gateway.Book, error) { return b, nil }
+	req, err := http.NewRequest(http.MethodGet, "/v1/exchanges/binance/orderbook?symbol=BTC/USDT&depth=100", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, w := quiet{r}, &sink{}
+	n := testing.AllocsPerRun(200, func() {
+		w.h = make(http.Header)
+		h.ServeHTTP(w, req)
+	})
+	if n > 16 {
+		t.Errorf("%v allocations, want at most 16", n)
+	}
+	t.Logf("%v allocations", n)
+}
+
 func stale(b *gateway.Book) *gateway.Book {
 	b.Freshness = staleBook(gateway.BookQuery{Exchange: "binance", Pair: btc, Depth: 1}).Freshness
 	return b
