@@ -19,7 +19,7 @@ const exchange = new ccxt.binance({
   urls: { api: { public: `${gateway}/compat/binance/api/v3` } },
   // Spot alone: the facade has no futures. No currencies: Binance tells them to signed calls only.
   options: { fetchMarkets: ['spot'], fetchCurrencies: false },
-  // The gateway's key, not one of Binance: the facade takes it as X-MBX-APIKEY, too.
+  // The gateway's key, not one of Binance. ccxt would send it with signed calls, too, which go to Binance: this bot makes none.
   headers: key ? { Authorization: `Bearer ${key}` } : {},
 });
 

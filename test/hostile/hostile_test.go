@@ -35,8 +35,9 @@ func idle(t *testing.T) int {
 // TestHostileClients lets everything happen at once, or one after the other where an answer is told apart by it, under the
 // eyes of a client that does nothing wrong.
 func TestHostileClients(t *testing.T) {
-	s := raise(t, "")
-	key := s.newKey(t)
+	s := newStage(t)
+	key := s.newKey(t, "modest")
+	s.raise(t)
 	before := s.settled(2)
 	v := s.watch(key)
 

@@ -22,19 +22,26 @@ type stage struct {
 	t             *testing.T
 	gateway, sim  *process
 	public, admin string // host:port
-	state         string
+	dir, state    string
 	client        *http.Client
 }
 
 // warm are the pairs that are streamed from the start.
 var warm = map[string]string{"binance": "BTC/USDT", "okx": "BTC/USDT", "coinbase": "BTC/USD"}
 
-// raise starts everything and waits until the warm books are live. keys is the text of a keys file, "" for none. settings
-// are `path=value`.
-func raise(t *testing.T, keys string, settings ...string) *stage {
+// newStage is a stage on which nothing runs yet: keys are made before.
+func newStage(t *testing.T) *stage {
 	t.Helper()
-	dir := t.TempDir()
-	ready := filepath.Join(dir, "ready.json")
+	s := &stage{t: t, dir: t.TempDir(), client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+	s.state = filepath.Join(s.dir, "state")
+	t.Cleanup(s.client.CloseIdleConnections)
+	return s
+}
+
+// raise starts everything and waits until the warm books are live.
+func (s *stage) raise(t *testing.T) {
+	t.Helper()
+	ready := filepath.Join(s.dir, "ready.json")
 	sim := launch(t, "exchangesim", nil, nil, nil, "--binance=127.0.0.1:0", "--okx=127.0.0.1:0", "--coinbase=127.0.0.1:0",
 		"--control=127.0.0.1:0", "--ready-file="+ready)
 	var urls map[string]string
@@ -42,8 +49,8 @@ func raise(t *testing.T, keys string, settings ...string) *stage {
 		text, err := os.ReadFile(ready)
 		return err == nil && json.Unmarshal(text, &urls) == nil
 	})
+	s.sim = sim
 	// GOGC as everywhere but in `serve`: what was given back is seen after fewer collections.
-	s := &stage{t: t, sim: sim, state: filepath.Join(dir, "state"), client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 	env := []string{"GOGC=100"}
 	args := []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--state-dir=" + s.state}
 	for id, pair := range warm {
@@ -55,13 +62,6 @@ func raise(t *testing.T, keys string, settings ...string) *stage {
 	okx := c[slices.IndexFunc(c, func(c exchangesim.Credential) bool { return c.Name == "okx" })]
 	at := "GATEWAY_EXCHANGES_OKX_ACCOUNTS_MAIN_"
 	env = append(env, at+"KEY="+okx.Key, at+"SECRET="+okx.Secret, at+"PASSPHRASE="+okx.Passphrase)
-	for _, set := range settings {
-		args = append(args, "--set", set)
-	}
-	if keys != "" {
-		s.writeKeys(keys)
-	}
-	t.Cleanup(s.client.CloseIdleConnections)
 	s.gateway = launch(t, "gateway", env, nil, nil, args...)
 	eventually(t, 20*time.Second, "the gateway listens", s.listens)
 	eventually(t, 20*time.Second, "warm books are live", func() bool {
@@ -72,17 +72,6 @@ func raise(t *testing.T, keys string, settings ...string) *stage {
 		}
 		return true
 	})
-	return s
-}
-
-func (s *stage) writeKeys(text string) {
-	s.t.Helper()
-	if err := os.MkdirAll(s.state, 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.state, "keys.yaml"), []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 func (s *stage) listens() bool {
@@ -194,20 +183,13 @@ func (s *stage) settled(collections int) usage {
 	return least
 }
 
-// newKey makes a key as an operator does, for a client or one of its own, and waits until the gateway knows it.
-func (s *stage) newKey(t *testing.T, client ...string) string {
+// newKey makes a key as an operator does, for a client of that name.
+func (s *stage) newKey(t *testing.T, client string) string {
 	t.Helper()
-	args := []string{"key", "new", "--scope=market:read", "--scope=account:read"}
-	for _, name := range client {
-		args = append(args, "--client="+name)
-	}
-	key := strings.TrimSpace(s.operate(t, args...))
+	key := strings.TrimSpace(s.operate(t, "key", "new", "--scope=market:read", "--scope=account:read", "--client="+client))
 	if !strings.HasPrefix(key, "gw_") {
 		t.Fatalf("key new: %q", key)
 	}
-	eventually(t, 20*time.Second, "the gateway knows the new key", func() bool {
-		return s.get(s.public, "/v1/exchanges", key).status == http.StatusOK
-	})
 	return key
 }
 

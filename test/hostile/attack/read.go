@@ -81,11 +81,12 @@ func (r *reader) frames(in io.Reader) {
 			r.out.End = endOf(err)
 			return
 		}
-		switch h.OpCode {
-		case ws.OpClose:
+		if h.OpCode == ws.OpClose {
 			code, _ := ws.ParseCloseFrameData(payload)
 			r.out.Close = int(code)
-		case ws.OpText:
+			continue
+		}
+		if h.OpCode == ws.OpText {
 			r.out.Frames++
 			var m struct{ Type string }
 			if json.Unmarshal(payload, &m) == nil && m.Type == "error" {
