@@ -52,8 +52,7 @@ func TestLive_isHeldAndLive(t *testing.T) {
 
 func TestLive_heedsWhoWithholds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &fakeWithheld{until: map[market.ExchangeID]map[market.Pair]time.Time{}}
-		h := newHouse(t, func(c *gateway.BooksConfig) { c.Withheld = w })
+		h, w := newWithheldHouse(t)
 		h.ask(t, query())
 		if _, ok := h.Live("alpha", btc); !ok {
 			t.Error("no book of this moment")

@@ -88,7 +88,7 @@ func (c counted) Gather() ([]*dto.MetricFamily, error) {
 // TestMetrics_existFromTheStart: increase() over a series that appears with its first count shows nothing.
 func TestMetrics_existFromTheStart(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	newHouse(t, func(c *gateway.BooksConfig) { c.Metrics = reg }, "alpha", "beta")
+	newNativeHouse(t, func(c *gateway.BooksConfig) { c.Metrics = reg }) // alpha is asked in its own form, beta is not
 	gateway.NewAccounts(gateway.AccountsConfig{Exchanges: []market.ExchangeID{"alpha"}, Metrics: reg})
 	var want strings.Builder
 	want.WriteString("# HELP gateway_served_total Answers by question, where they came from, and whether they were live or stale.\n" +
@@ -111,6 +111,8 @@ func TestMetrics_existFromTheStart(t *testing.T) {
 		line(exchange, "statistics", "memory", "live", "stale")
 	}
 	line("alpha", "balances", "rest", "live")
+	line("alpha", "native", "rest", "live")
+	line("alpha", "native", "memory", "live", "stale")
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want.String()), "gateway_served_total"); err != nil {
 		t.Error(err)
 	}
@@ -121,7 +123,7 @@ func TestMetrics_existFromTheStart(t *testing.T) {
 		}
 	}
 	for name, n := range map[string]int{
-		"gateway_served_stale_total": 2 * reasons, "gateway_coalesced_total": 2*3 + 1, "gateway_upstream_avoided_total": 2*3 + 1,
+		"gateway_served_stale_total": 2 * reasons, "gateway_coalesced_total": 2*3 + 2, "gateway_upstream_avoided_total": 2*3 + 2,
 		"gateway_listings_refused_total": 2,
 	} {
 		if got, err := testutil.GatherAndCount(reg, name); got != n || err != nil {
