@@ -52,11 +52,10 @@ func TestLine_aGreedyClientDelaysOthersByOneCall(t *testing.T) {
 			defer calls.Wait()
 			defer leave()
 			w.crowd(ctx, &calls, 300, greedy)
-			stop := make(chan struct{})
 			calls.Go(func() { // ten times what the limit lets pass
 				for {
 					select {
-					case <-stop:
+					case <-ctx.Done():
 						return
 					case <-time.After(paceOfPaced / 10):
 						calls.Go(func() { _ = w.book(as(ctx, greedy)) })
@@ -80,7 +79,6 @@ func TestLine_aGreedyClientDelaysOthersByOneCall(t *testing.T) {
 				}
 				time.Sleep(330 * time.Millisecond)
 			}
-			close(stop)
 		})
 	}
 }
