@@ -22,7 +22,10 @@ for (const kind of ['unavailable', 'maintenance', 'reset', 'hang']) {
       await gateway.inject({ kind, for: '100s' });
       const told = new Set();
       let last;
-      for (const end = Date.now() + 8000; Date.now() < end;) {
+      // 8 s, or longer where every answer is waited for until the circuit opens.
+      const began = Date.now();
+      const open = () => told.has('ExchangeNotAvailable') || told.has('OnMaintenance');
+      while (Date.now() < began + 8000 || !open() && Date.now() < began + 60_000) {
         const asked = Date.now();
         try {
           const book = await checked();
@@ -37,7 +40,7 @@ for (const kind of ['unavailable', 'maintenance', 'reset', 'hang']) {
         await sleep(200);
       }
       assert.ok(last instanceof Error, 'a book after seconds of an outage');
-      assert.ok(told.has('ExchangeNotAvailable') || told.has('OnMaintenance'), `in an outage of seconds: ${[...told]}`);
+      assert.ok(open(), `in an outage of ${Date.now() - began} ms: ${[...told]}`);
       await assert.rejects(client.fetchTicker('ETH/USDT'), unanswered);
       await assert.rejects(client.fetchOHLCV('ETH/USDT', '1m'), unanswered);
       await assert.rejects(client.fetchTickers(), unanswered);

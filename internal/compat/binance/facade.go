@@ -26,7 +26,7 @@ const ID market.ExchangeID = "binance"
 // Books are the gateway's answers that are put into Binance's words here.
 type Books interface {
 	OrderBook(ctx context.Context, q gateway.BookQuery) (*gateway.Book, error)
-	Tickers(ctx context.Context, exchange market.ExchangeID, pairs []market.Pair) ([]gateway.TickerResult, error)
+	Live(exchange market.ExchangeID, pair market.Pair) (*gateway.Book, bool)
 	Native(ctx context.Context, q gateway.NativeQuestion) (*gateway.NativeAnswer, error)
 	Status(ctx context.Context, exchange market.ExchangeID) (*gateway.Status, error)
 }

@@ -47,7 +47,9 @@ func (f *Facade) pairOf(ctx context.Context, symbol string) (market.Pair, error)
 	case err != nil || l.Symbol != symbol:
 		return market.Pair{}, errNoSymbol()
 	}
-	f.names.CompareAndSwap(n, nil) // it is in the new list
+	old := *n
+	old.looked = time.Time{} // the new list has it
+	f.names.CompareAndSwap(n, &old)
 	return l.Pair, nil
 }
 

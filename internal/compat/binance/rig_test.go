@@ -33,8 +33,8 @@ type fake struct {
 	added   []market.Listing // what the exchange lists and the gateway has not seen yet
 	books   []gateway.BookQuery
 	book    func(gateway.BookQuery) (*gateway.Book, error)
-	held    gateway.TickerResult
-	tickers [][]market.Pair
+	live    *gateway.Book // that is held
+	looked  []market.Pair // whose held books were looked for
 	natives []gateway.NativeQuestion
 	native  func(gateway.NativeQuestion) (*gateway.NativeAnswer, error)
 	status  *gateway.Status
@@ -47,11 +47,11 @@ func (f *fake) OrderBook(_ context.Context, q gateway.BookQuery) (*gateway.Book,
 	return f.book(q)
 }
 
-func (f *fake) Tickers(_ context.Context, _ market.ExchangeID, pairs []market.Pair) ([]gateway.TickerResult, error) {
+func (f *fake) Live(_ market.ExchangeID, pair market.Pair) (*gateway.Book, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tickers = append(f.tickers, pairs)
-	return []gateway.TickerResult{f.held}, nil
+	f.looked = append(f.looked, pair)
+	return f.live, f.live != nil
 }
 
 func (f *fake) Native(_ context.Context, q gateway.NativeQuestion) (*gateway.NativeAnswer, error) {
@@ -128,7 +128,6 @@ func stage(t *testing.T) (*binance.Facade, *fake) {
 	book := bookOf(t, side("64073.00000000", "0.58849577", "64072.90000000", "1.00000000"), side("64073.10000000", "1.07909367"))
 	f.book = func(gateway.BookQuery) (*gateway.Book, error) { return book, nil }
 	f.native = func(gateway.NativeQuestion) (*gateway.NativeAnswer, error) { return native(`{"passed":"on"}`), nil }
-	f.held = gateway.TickerResult{Err: errors.New("no book is held")}
 	facade, err := binance.New(binance.Config{Books: f, Lists: f})
 	if err != nil {
 		t.Fatal(err)

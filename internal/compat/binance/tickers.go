@@ -32,11 +32,11 @@ func (q question) day(ctx context.Context) (*compat.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := q.books.Tickers(ctx, ID, []market.Pair{pair})
-	if err != nil || len(held) != 1 || held[0].Err != nil || held[0].Ticker.Freshness.Stale {
+	book, ok := q.books.Live(ID, pair)
+	if !ok {
 		return a, nil // the answer has the exchange's own
 	}
-	if a.Body, err = replace(a.Body, topOf(&held[0].Ticker.Book)); err != nil {
+	if a.Body, err = replace(a.Body, topOf(book)); err != nil {
 		return nil, err
 	}
 	return a, nil

@@ -67,8 +67,7 @@ func TestDay_showsTheGatewaysOwnBestBidAndAsk(t *testing.T) {
 	f, gw := stage(t)
 	const told = `{ "symbol":"BTCUSDT", "bidPrice":"1.00000000","bidQty" : "2.0","note":{"bidPrice":"as it was"},"askQty":"3","count":5, "askPrice":"4"}`
 	gw.native = func(gateway.NativeQuestion) (*gateway.NativeAnswer, error) { return native(told), nil }
-	live := bookOf(t, side("64073.00000000", "0.58849577"), nil)
-	gw.held = gateway.TickerResult{Pair: btc, Ticker: &gateway.Ticker{Book: *live}}
+	gw.live = bookOf(t, side("64073.00000000", "0.58849577"), nil)
 	const want = `{ "symbol":"BTCUSDT", "bidPrice":"64073.00000000","bidQty" : "0.58849577","note":{"bidPrice":"as it was"},` +
 		`"askQty":"0.00000000","count":5, "askPrice":"0.00000000"}`
 	if a := get(t, f, "/api/v3/ticker/24hr?symbol=BTCUSDT"); string(a.Body) != want {
@@ -77,16 +76,15 @@ func TestDay_showsTheGatewaysOwnBestBidAndAsk(t *testing.T) {
 	if len(gw.books) != 0 {
 		t.Error("a book was asked for: the figures are to cost one call")
 	}
-	live.Freshness.Stale = true
-	gw.held = gateway.TickerResult{Pair: btc, Ticker: &gateway.Ticker{Book: *live}}
-	if a := get(t, f, "/api/v3/ticker/24hr?symbol=BTCUSDT"); string(a.Body) != told {
-		t.Errorf("over a stale book: %s", a.Body)
-	}
-	held := len(gw.tickers)
+	looked := len(gw.looked)
 	for _, target := range []string{"?symbol=BTCUSDT&type=MINI", "", "?symbols=%5B%22BTCUSDT%22%5D"} {
-		if a := get(t, f, "/api/v3/ticker/24hr"+target); string(a.Body) != told || len(gw.tickers) != held {
+		if a := get(t, f, "/api/v3/ticker/24hr"+target); string(a.Body) != told || len(gw.looked) != looked {
 			t.Errorf("%s: %s: only the whole figures of one symbol have a bid and an ask of ours", target, a.Body)
 		}
+	}
+	gw.live = nil
+	if a := get(t, f, "/api/v3/ticker/24hr?symbol=BTCUSDT"); string(a.Body) != told {
+		t.Errorf("without a live book: %s", a.Body)
 	}
 }
 
