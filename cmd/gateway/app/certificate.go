@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// degradedTLS is what a certificate is called that could not be read anew: the one before it is still shown.
-const degradedTLS = "tls"
+// DegradedTLS is what a certificate is called that could not be read anew: the one before it is still shown.
+const DegradedTLS = "tls"
 
 // certificateEvery is how often the files are looked at for a change. Whoever renews a certificate does so days before its
 // end, so a few seconds are nothing.
@@ -119,10 +119,10 @@ func differs(a, b os.FileInfo) bool {
 	return !os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime())
 }
 
-// degraded is [degradedTLS] while the files hold what cannot be used.
+// degraded is [DegradedTLS] while the files hold what cannot be used.
 func (c *certificate) degraded() []string {
 	if c != nil && c.bad.Load() {
-		return []string{degradedTLS}
+		return []string{DegradedTLS}
 	}
 	return nil
 }

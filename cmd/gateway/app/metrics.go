@@ -49,7 +49,7 @@ func (m *metrics) reloaded(err error) {
 func Parts() []string {
 	return []string{
 		fleet.DegradedFile, fleet.DegradedRedis, fleet.DegradedOperations,
-		cache.DegradedRead, cache.DegradedWrite, cache.DegradedValues, keys.Degraded, degradedTLS,
+		cache.DegradedRead, cache.DegradedWrite, cache.DegradedValues, keys.Degraded, DegradedTLS,
 	}
 }
 
