@@ -9,6 +9,8 @@ set -euo pipefail
 gateway=${GATEWAY_URL:-http://127.0.0.1:8080}
 exchange=${EXCHANGE:-okx}
 symbol=${SYMBOL:-BTC/USDT}
+second=binance
+[ "$exchange" != binance ] || second=okx
 
 # The key goes into a header that curl reads from a file of its own: on the command line every user of the machine would see it.
 # Without a key market data is free on loopback, and balances are not to be had.
@@ -39,7 +41,7 @@ ask "a live book" "/v1/exchanges/$exchange/orderbook" "symbol=$symbol" depth=2 r
 ask "a ticker in ccxt's form" "/v1/exchanges/$exchange/ticker" "symbol=$symbol" format=ccxt
 
 # The middle of the first exchange, in your order, that can answer. `fallback` says that it is not the first.
-ask "a price, with a second exchange to fall back on" /v1/price "symbol=$symbol" "exchanges=$exchange,binance"
+ask "a price, with a second exchange to fall back on" /v1/price "symbol=$symbol" "exchanges=$exchange,$second"
 
 # A balance is live or an error, never old. It needs a key with the scope account:read.
 ask "a balance" "/v1/exchanges/$exchange/balance"

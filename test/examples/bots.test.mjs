@@ -39,12 +39,19 @@ describe('bots', () => {
     }
   };
 
-  it('Go: watches books', async (t) => {
+  it('Go: watches books, and says when they are not live', async (t) => {
     const dir = gateway.dir;
     await run('go', ['build', '-o', join(dir, 'watcher'), './examples/go']);
-    const watcher = start(join(dir, 'watcher'), ['okx', 'BTC/USDT'], { env: { GATEWAY_URL: gateway.public, GATEWAY_KEY: gateway.key } });
+    const watcher = start(join(dir, 'watcher'), ['coinbase', 'BTC/USD'], { env: { GATEWAY_URL: gateway.public, GATEWAY_KEY: gateway.key } });
     t.after(() => watcher.stop('SIGKILL'));
-    await until('the watcher shows a live book', () => /BTC\/USDT.*live|live.*BTC\/USDT/i.test(watcher.text));
+    const shows = (what, after = 0) => until(`the watcher shows ${what}`, () => what.test(watcher.out.slice(after)));
+    await shows(/BTC\/USD.*live/i);
+    await gateway.breaks('coinbase', { kind: 'cut', latency: '1ms', count: 1 });
+    await gateway.breaks('coinbase', { kind: 'maintenance', for: '5s' });
+    await shows(/BTC\/USD.*stale/i);
+    const sofar = watcher.out.length;
+    await gateway.heals('coinbase');
+    await shows(/BTC\/USD.*live/i, sofar);
     assert.equal(await watcher.stop('SIGINT'), 0, watcher.text);
   });
 

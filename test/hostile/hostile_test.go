@@ -41,9 +41,14 @@ func TestHostileClients(t *testing.T) {
 	before := s.settled(2)
 	v := s.watch(key)
 
-	crowd := s.assemble(t, idle(t))
 	slowly := s.begin(t, s.public, append(slow(), halves()...))
 	orderly := s.begin(t, s.admin, slowOrders())
+	crowd := s.assemble(t, idle(t))
+	t.Run("operators", func(t *testing.T) {
+		if a := s.get(s.admin, "/v1/circuits", ""); a.status != http.StatusOK {
+			t.Errorf("the dashboard's own question while orders trickle in: %d %.200s", a.status, a.body)
+		}
+	})
 	for _, group := range []struct {
 		name, target string
 		all          []hostility
@@ -62,11 +67,6 @@ func TestHostileClients(t *testing.T) {
 	} {
 		t.Run(group.name, func(t *testing.T) { s.plays(t, group.target, 30*time.Second, group.all) })
 	}
-	t.Run("operators", func(t *testing.T) {
-		if a := s.get(s.admin, "/v1/circuits", ""); a.status != http.StatusOK {
-			t.Errorf("the dashboard's own question while others trickle in: %d %.200s", a.status, a.body)
-		}
-	})
 	t.Run("slow orders", func(t *testing.T) { orderly.judge(t, 60*time.Second) })
 	t.Run("slow", func(t *testing.T) { slowly.judge(t, 60*time.Second) })
 	during := s.usage()
