@@ -6,5 +6,5 @@
 //
 // It decides nothing about freshness or exchanges: who may answer, and how old, is gateway's. It never forwards what an
 // exchange wrote: an error is told in our words, and an exchange's 401 or 429 about us is never the caller's. It keeps
-// nothing between requests but counters, so a balance cannot outlive its answer.
+// nothing between requests but counters and the addresses that wrong keys came from, so a balance cannot outlive its answer.
 package api
