@@ -50,7 +50,7 @@ describe('nginx', () => {
     ca = await readFile(at('gateway.crt'));
     const site = (await readFile(example('nginx', 'gateway.conf'), 'utf8'))
       .replace('server 127.0.0.1:8080;', `server ${new URL(gateway.public).host};`)
-      .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
+      .replace('listen 443 ssl http2;', `listen 127.0.0.1:${port} ssl http2;`)
       .replaceAll('/etc/nginx/gateway.', `${gateway.dir}/gateway.`);
     await writeFile(at('site.conf'), site);
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${at(n)};`).join(' ');

@@ -30,7 +30,10 @@ var (
 
 // once is one write and as many answers.
 func once(name, send string) attack.Script {
-	return attack.Script{Name: strconv.QuoteToASCII(name[:min(len(name), 100)] + " " + strconv.Itoa(len(send))), Steps: []attack.Step{{Send: []byte(send)}}, Wait: time.Second}
+	return attack.Script{
+		Name:  strconv.QuoteToASCII(name[:min(len(name), 100)] + " " + strconv.Itoa(len(send))),
+		Steps: []attack.Step{{Send: []byte(send)}}, Wait: time.Second,
+	}
 }
 
 // get is a request of a path, with more header lines.
@@ -39,7 +42,8 @@ func get(path string, lines ...string) string {
 }
 
 func request(method, path string, lines ...string) string {
-	return method + " " + path + " HTTP/1.1\r\n" + strings.Join(append([]string{"Host: localhost"}, lines...), "\r\n") + "\r\n\r\n"
+	return method + " " + path + " HTTP/1.1\r\n" + strings.Join(append([]string{"Host: localhost"}, lines...),
+		"\r\n") + "\r\n\r\n"
 }
 
 // refused is a request that our code refuses with a problem, and keeps the connection.

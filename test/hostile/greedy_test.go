@@ -34,7 +34,8 @@ func TestGreedyClient_requests(t *testing.T) {
 
 	v := s.watch(modest)
 	a := attacks(t, attack.Order{Target: s.public, Load: &attack.Load{
-		Key: greedy, Paths: []string{bookPath("okx", "BTC/USDT"), bookPath("binance", "BTC/USDT")}, Rate: greedyTimes * greedyQuota, For: greedyFor,
+		Key: greedy, Paths: []string{bookPath("okx", "BTC/USDT"), bookPath("binance", "BTC/USDT")},
+		Rate: greedyTimes * greedyQuota, For: greedyFor,
 	}})
 	during := s.balances(modest, 8)
 	load := a.report(2 * time.Minute).Load
@@ -54,9 +55,13 @@ func TestGreedyClient_requests(t *testing.T) {
 		t.Errorf("answers %v, codes %v: want nothing but 200 and 429 client_rate_limited", load.Statuses, load.Codes)
 	}
 	if load.NoRetry > 0 || load.NoLimits > 0 {
-		t.Errorf("%d refusals without Retry-After, %d answers without the RateLimit headers: %q", load.NoRetry, load.NoLimits, load.Limits)
+		t.Errorf("%d refusals without Retry-After, %d answers without the RateLimit headers: %q", load.NoRetry, load.NoLimits,
+			load.Limits)
 	}
-	if want := []string{`"requests";q=50;w=1, "upstream";q=2000;w=60`, `"requests";r=0;t=1, "upstream";r=`}; len(load.Limits) != 2 ||
+	if want := []string{
+		`"requests";q=50;w=1, "upstream";q=2000;w=60`,
+		`"requests";r=0;t=1, "upstream";r=`,
+	}; len(load.Limits) != 2 ||
 		load.Limits[0] != want[0] || !strings.HasPrefix(load.Limits[1], want[1]) {
 		t.Errorf("headers of a refusal %q, want %q", load.Limits, want)
 	}
@@ -77,7 +82,8 @@ func TestGreedyClient_upstream(t *testing.T) {
 	greedy, modest := s.newKey(t, "greedy"), s.newKey(t, "modest")
 	s.operate(t, "client", "set", "greedy", "--upstream-per-minute="+strconv.Itoa(quota))
 	s.raise(t)
-	if a := s.get(s.public, cold("binance", "ETH/USDT"), modest); a.status != http.StatusOK { // the exchange tells its limits with the first answer
+	if a := s.get(s.public, cold("binance", "ETH/USDT"),
+		modest); a.status != http.StatusOK { // the exchange tells its limits with the first answer
 		t.Fatalf("a first book: %d %.200s", a.status, a.body)
 	}
 
@@ -99,10 +105,12 @@ func TestGreedyClient_upstream(t *testing.T) {
 	t.Logf("the greedy client: %+v", *load)
 	served, refused := load.Statuses[http.StatusOK], load.Statuses[http.StatusTooManyRequests]
 	if served == 0 || refused < served || served+refused != load.Sent || load.Codes["client_rate_limited"] != refused {
-		t.Errorf("answers %v, codes %v: want some served, most refused with 429 client_rate_limited, and nothing else", load.Statuses, load.Codes)
+		t.Errorf("answers %v, codes %v: want some served, most refused with 429 client_rate_limited, and nothing else",
+			load.Statuses, load.Codes)
 	}
 	if load.NoRetry > 0 || load.NoLimits > 0 {
-		t.Errorf("%d refusals without Retry-After, %d answers without the RateLimit headers: %q", load.NoRetry, load.NoLimits, load.Limits)
+		t.Errorf("%d refusals without Retry-After, %d answers without the RateLimit headers: %q", load.NoRetry, load.NoLimits,
+			load.Limits)
 	}
 	weight := s.metrics()[`gateway_client_upstream_weight_total{client="greedy"}`]
 	// A client may owe the rest of what it has begun: at most one call for each of its books.

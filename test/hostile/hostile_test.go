@@ -26,7 +26,8 @@ func idle(t *testing.T) int {
 		t.Fatal(err)
 	}
 	if most := int(min(files.Max, 1<<30)) - spareFiles; most < wantIdle {
-		t.Logf("ONLY %d IDLE CONNECTIONS INSTEAD OF %d: the machine's hard limit of open files (ulimit -Hn) is %d", most, wantIdle, files.Max)
+		t.Logf("ONLY %d IDLE CONNECTIONS INSTEAD OF %d: the machine's hard limit of open files (ulimit -Hn) is %d", most,
+			wantIdle, files.Max)
 		return most
 	}
 	return wantIdle
@@ -79,9 +80,11 @@ func TestHostileClients(t *testing.T) {
 func noKeys() []hostility {
 	const key = "gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa"
 	return []hostility{
-		refused("two keys", get("/v1/exchanges", "X-API-Key: "+key, "Authorization: Bearer "+strings.ToUpper(key)), 401, "unauthenticated"),
+		refused("two keys", get("/v1/exchanges", "X-API-Key: "+key, "Authorization: Bearer "+strings.ToUpper(key)), 401,
+			"unauthenticated"),
 		refused("a name and password", get("/v1/exchanges", "Authorization: Basic YTpi"), 401, "unauthenticated"),
-		refused("a key of 10 KB", get("/v1/exchanges", "Authorization: Bearer "+key+strings.Repeat("a", 10<<10)), 401, "unauthenticated"),
+		refused("a key of 10 KB", get("/v1/exchanges", "Authorization: Bearer "+key+strings.Repeat("a", 10<<10)), 401,
+			"unauthenticated"),
 	}
 }
 
@@ -97,7 +100,10 @@ func wrongKeys() []hostility {
 	}
 	return []hostility{
 		{
-			Script:   attack.Script{Name: "5,000 wrong keys", Conns: conns, Steps: []attack.Step{{Send: []byte(b.String())}}, Wait: 5 * time.Second},
+			Script: attack.Script{
+				Name: "5,000 wrong keys", Conns: conns, Steps: []attack.Step{{Send: []byte(b.String())}},
+				Wait: 5 * time.Second,
+			},
 			statuses: []int{401, 429}, answers: each, codes: []string{"unauthenticated", "client_rate_limited"}, ends: either,
 		},
 	}
@@ -149,7 +155,8 @@ func (s *stage) returns(t *testing.T, before, during usage) {
 	var after usage
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
 		after = s.settled(2)
-		if after.goroutines <= before.goroutines+spareRoutines && after.files <= before.files+spareConns && after.heap <= before.heap+spareHeap {
+		if after.goroutines <= before.goroutines+spareRoutines && after.files <= before.files+spareConns &&
+			after.heap <= before.heap+spareHeap {
 			t.Logf("after %+v", after)
 			return
 		}

@@ -22,7 +22,10 @@ func oversized() []hostility {
 			{Send: []byte(get(path, lines...))}, {Send: bytes.Repeat([]byte("a"), 16<<10), Repeat: n >> 14},
 		}}
 	}
-	body := hostility{Script: long(okxBook, 8<<20, fmt.Sprintf("Content-Length: %d", 8<<20)), statuses: []int{413}, answers: 1, codes: []string{"body_too_large"}, ends: closes}
+	body := hostility{
+		Script: long(okxBook, 8<<20, fmt.Sprintf("Content-Length: %d", 8<<20)), statuses: []int{413}, answers: 1,
+		codes: []string{"body_too_large"}, ends: closes,
+	}
 	body.Name, body.Conns = "a body of 8 MiB", 5
 	chunks := hostility{
 		Script: attack.Script{Name: "chunks of 8 MiB", Conns: 5, Steps: []attack.Step{
@@ -70,14 +73,19 @@ func malformed() []hostility {
 		cut("two lengths in one", get("/livez", "Content-Length: 0, 44")+smuggled, 400),
 		cut("chunked and something else", get("/livez", "Transfer-Encoding: chunked, identity")+"0\r\n\r\n"+smuggled, 501),
 		cut("an unknown coding", get("/livez", "Transfer-Encoding: xchunked")+"0\r\n\r\n"+smuggled, 501),
-		cut("chunked twice", get("/livez", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked")+"0\r\n\r\n"+smuggled, 400, 501),
+		cut("chunked twice", get("/livez", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked")+"0\r\n\r\n"+smuggled, 400,
+			501),
 		// RFC 9112 section 6.1: the chunks count, and the connection ends, so that what follows is nobody's request.
 		cut("a length and chunks", get("/livez", "Content-Length: 44", "Transfer-Encoding: chunked")+"0\r\n\r\n"+smuggled, 200),
 		cut("chunks and a length", get("/livez", "Transfer-Encoding: chunked", "Content-Length: 5")+"0\r\n\r\n"+smuggled, 200),
 		cut("a chunk past every number", get("/livez", "Transfer-Encoding: chunked")+"ffffffffffffffffff\r\n", 200, 400),
-		cut("chunks of an old version", "GET /livez HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+smuggled, 200),
+		cut("chunks of an old version",
+			"GET /livez HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+smuggled, 200),
 		cut("an expectation", get("/livez", "Expect: 200-ok"), 417),
-		{Script: once("the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), statuses: []int{404}, answers: 1, codes: []string{"not_found"}, ends: closes},
+		{
+			Script: once("the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), statuses: []int{404}, answers: 1,
+			codes: []string{"not_found"}, ends: closes,
+		},
 	}
 }
 
@@ -86,9 +94,12 @@ func lost() []hostility {
 	var all []hostility
 	for _, path := range []string{
 		"/", "/metrics", "/ui/plain", "/admin/v1/me", "/v1/exchanges/../../metrics", "/v1/%2e%2e/metrics", "/v1/..%2fmetrics",
-		"/v1/%252e%252e/metrics", "//v1/exchanges", "/v1//exchanges", "/v1/exchanges/", "/./metrics", "/v1/%00", "/v1/exchanges%00",
-		"/v1/%c0%ae%c0%ae/metrics", "/v1/\xc0\xae\xc0\xae/metrics", "/v1/exchanges/okx%2forderbook?symbol=BTC/USDT", `/..\..\etc\passwd`,
-		"/v1/exchanges;/../../metrics", "/V1/EXCHANGES", "http://localhost/metrics", "http://elsewhere.example/admin/v1/me", "/v1/exchanges.json",
+		"/v1/%252e%252e/metrics", "//v1/exchanges", "/v1//exchanges", "/v1/exchanges/", "/./metrics", "/v1/%00",
+		"/v1/exchanges%00",
+		"/v1/%c0%ae%c0%ae/metrics", "/v1/\xc0\xae\xc0\xae/metrics", "/v1/exchanges/okx%2forderbook?symbol=BTC/USDT",
+		`/..\..\etc\passwd`,
+		"/v1/exchanges;/../../metrics", "/V1/EXCHANGES", "http://localhost/metrics", "http://elsewhere.example/admin/v1/me",
+		"/v1/exchanges.json",
 		"/compat", "/compat/../metrics", "/compat/kraken/api/v3/time",
 	} {
 		all = append(all, refused("path "+path, get(path), 404, "not_found"))
@@ -99,7 +110,8 @@ func lost() []hostility {
 		cut("path without a slash", get("v1/exchanges"), 400),
 		refused("an exchange of dots", get("/v1/exchanges/%2e%2e/orderbook?symbol=BTC/USDT"), 404, "exchange_unknown"),
 		refused("an exchange that is no text", get("/v1/exchanges/%ff%fe/orderbook?symbol=BTC/USDT"), 404, "exchange_unknown"),
-		refused("an exchange without end", get("/v1/exchanges/"+strings.Repeat("a", 4000)+"/orderbook?symbol=BTC/USDT"), 404, "exchange_unknown"),
+		refused("an exchange without end", get("/v1/exchanges/"+strings.Repeat("a", 4000)+"/orderbook?symbol=BTC/USDT"), 404,
+			"exchange_unknown"),
 		refused("CONNECT", request("CONNECT", "localhost:8081"), 404, "not_found"),
 		// net/http answers it alone, with nothing.
 		{Script: once("everything of the server", request("OPTIONS", "*")), statuses: []int{200}, answers: 1, ends: either},
@@ -108,7 +120,8 @@ func lost() []hostility {
 		refused("a method in small letters", request("get", "/v1/exchanges"), 405, "method_not_allowed"),
 		refused("POST where is read", request("POST", "/v1/exchanges", "Content-Length: 0"), 405, "method_not_allowed"),
 		refused("an action on the public listener", request("POST", "/admin/v1/isolate", "Content-Length: 0"), 404, "not_found"),
-		refused("circuits by a foreign name", "GET http://elsewhere.example/v1/circuits HTTP/1.1\r\nHost: localhost\r\n\r\n", 403, "forbidden"),
+		refused("circuits by a foreign name", "GET http://elsewhere.example/v1/circuits HTTP/1.1\r\nHost: localhost\r\n\r\n", 403,
+			"forbidden"),
 	}...)
 }
 
@@ -116,9 +129,11 @@ func lost() []hostility {
 func absurd() []hostility {
 	var all []hostility
 	for _, query := range []string{
-		"", "symbol=", "symbol=BTC", "symbol=BTC/USDT/X", "symbol=../../etc/passwd", "symbol=%00/%00", "symbol=%ff/%ff", "symbol=BTC%0d%0aX-A:%20a/USDT",
+		"", "symbol=", "symbol=BTC", "symbol=BTC/USDT/X", "symbol=../../etc/passwd", "symbol=%00/%00", "symbol=%ff/%ff",
+		"symbol=BTC%0d%0aX-A:%20a/USDT",
 		"symbol=" + strings.Repeat("A", 4000) + "/USDT", "symbol=BTC/USDT&depth=0", "symbol=BTC/USDT&depth=-1",
-		"symbol=BTC/USDT&depth=1e3", "symbol=BTC/USDT&depth=0x10", "symbol=BTC/USDT&depth=99999999999999999999", "symbol=BTC/USDT&depth=NaN",
+		"symbol=BTC/USDT&depth=1e3", "symbol=BTC/USDT&depth=0x10", "symbol=BTC/USDT&depth=99999999999999999999",
+		"symbol=BTC/USDT&depth=NaN",
 		"symbol=BTC/USDT&depth=%2B5", "symbol=BTC/USDT&depth=5&depth=6", "symbol=BTC/USDT&depth=", "symbol=BTC/USDT&depth=%D9%A1",
 		"symbol=BTC/USDT&max_age_ms=-1", "symbol=BTC/USDT&max_age_ms=1.5", "symbol=BTC/USDT&max_age_ms=99999999999999999999",
 		"symbol=BTC/USDT&require=stale", "symbol=BTC/USDT&symbol=ETH/USDT", "symbol=BTC/USDT;depth=5", "symbol=%zz", "%zz=1",
@@ -132,16 +147,23 @@ func absurd() []hostility {
 		}
 		return b.String()
 	}
-	for _, query := range []string{"symbol=BTC/USDT&max_age=5", "Symbol=BTC/USDT", "symbol[]=BTC/USDT", "symbol=BTC/USDT&=1", "symbol=BTC/USDT&%00=1", names(1000)} {
+	for _, query := range []string{
+		"symbol=BTC/USDT&max_age=5", "Symbol=BTC/USDT", "symbol[]=BTC/USDT", "symbol=BTC/USDT&=1",
+		"symbol=BTC/USDT&%00=1", names(1000),
+	} {
 		all = append(all, refused("query "+query, get(okxBook+"?"+query), 400, "unknown_parameter"))
 	}
 	return append(all,
 		refused("a symbol that is a script", get(okxBook+"?symbol=<script>/USDT"), 404, "symbol_unknown"),
-		refused("51 symbols", get("/v1/exchanges/okx/tickers?symbols=BTC/USDT"+strings.Repeat(",A/B", 50)), 400, "invalid_parameter"),
-		refused("symbols of commas", get("/v1/exchanges/okx/tickers?symbols="+strings.Repeat(",", 5000)), 400, "invalid_parameter"),
-		refused("exchanges of commas", get("/v1/price?symbol=BTC/USDT&exchanges="+strings.Repeat(",", 5000)), 400, "invalid_parameter"),
+		refused("51 symbols", get("/v1/exchanges/okx/tickers?symbols=BTC/USDT"+strings.Repeat(",A/B", 50)), 400,
+			"invalid_parameter"),
+		refused("symbols of commas", get("/v1/exchanges/okx/tickers?symbols="+strings.Repeat(",", 5000)), 400,
+			"invalid_parameter"),
+		refused("exchanges of commas", get("/v1/price?symbol=BTC/USDT&exchanges="+strings.Repeat(",", 5000)), 400,
+			"invalid_parameter"),
 		refused("an account of dots", get("/v1/exchanges/okx/balance?account=../main"), 401, "unauthenticated"),
-		refused("a key in the query", get("/v1/exchanges/okx/balance?api_key=gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa"), 401, "unauthenticated"),
+		refused("a key in the query", get("/v1/exchanges/okx/balance?api_key=gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa"), 401,
+			"unauthenticated"),
 	)
 }
 
@@ -150,11 +172,17 @@ func pipelined() []hostility {
 	const n = 200
 	return []hostility{
 		{
-			Script:   attack.Script{Name: "200 requests at once", Conns: 10, Steps: []attack.Step{{Send: []byte(get(okxBook + "?symbol=BTC/USDT&depth=1")), Repeat: n}}, Wait: 5 * time.Second},
+			Script: attack.Script{
+				Name: "200 requests at once", Conns: 10,
+				Steps: []attack.Step{{Send: []byte(get(okxBook + "?symbol=BTC/USDT&depth=1")), Repeat: n}}, Wait: 5 * time.Second,
+			},
 			statuses: []int{200}, answers: n, ends: []string{attack.EndOpen},
 		},
 		{
-			Script:   attack.Script{Name: "200 bad requests at once", Conns: 10, Steps: []attack.Step{{Send: []byte(get(okxBook)), Repeat: n}}, Wait: 5 * time.Second},
+			Script: attack.Script{
+				Name: "200 bad requests at once", Conns: 10,
+				Steps: []attack.Step{{Send: []byte(get(okxBook)), Repeat: n}}, Wait: 5 * time.Second,
+			},
 			statuses: []int{400}, answers: n, codes: []string{"invalid_parameter"}, ends: []string{attack.EndOpen},
 		},
 	}
@@ -182,11 +210,23 @@ func slow() []hostility {
 		{Script: stuck("nothing", conns, ""), ends: closes},
 		{Script: stuck("a header begun", conns, "GET /livez HTT"), statuses: []int{400}, ends: closes},
 		{Script: stuck("TLS where there is none", conns, string(tls)), statuses: []int{400}, ends: closes},
-		{Script: trickle("a header by the byte", "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-A: ", 200*time.Millisecond), statuses: []int{400}, ends: closes},
-		{Script: trickle("a body by the byte", get(book+"100", "Content-Length: 60000"), 500*time.Millisecond), statuses: []int{200}, ends: closes},
-		{Script: trickle("chunks by the byte", get(book+"100", "Transfer-Encoding: chunked")+"fff0\r\n", 500*time.Millisecond), statuses: []int{200}, ends: closes},
+		{
+			Script:   trickle("a header by the byte", "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-A: ", 200*time.Millisecond),
+			statuses: []int{400}, ends: closes,
+		},
+		{
+			Script:   trickle("a body by the byte", get(book+"100", "Content-Length: 60000"), 500*time.Millisecond),
+			statuses: []int{200}, ends: closes,
+		},
+		{
+			Script:   trickle("chunks by the byte", get(book+"100", "Transfer-Encoding: chunked")+"fff0\r\n", 500*time.Millisecond),
+			statuses: []int{200}, ends: closes,
+		},
 		// More of them than requests may be in flight.
-		{Script: stuck("a body that does not come", 1200, get(book+"100", "Content-Length: 60000")), statuses: []int{200}, ends: closes},
+		{
+			Script: stuck("a body that does not come", 1200, get(book+"100", "Content-Length: 60000")), statuses: []int{200},
+			ends: closes,
+		},
 		{Script: unread, statuses: []int{200}, ends: closes},
 	}
 }

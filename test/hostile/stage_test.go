@@ -32,7 +32,10 @@ var warm = map[string]string{"binance": "BTC/USDT", "okx": "BTC/USDT", "coinbase
 // newStage is a stage on which nothing runs yet: keys are made before.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t, dir: t.TempDir(), client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+	s := &stage{
+		t: t, dir: t.TempDir(),
+		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}},
+	}
 	s.state = filepath.Join(s.dir, "state")
 	t.Cleanup(s.client.CloseIdleConnections)
 	return s
@@ -52,10 +55,14 @@ func (s *stage) raise(t *testing.T) {
 	s.sim = sim
 	// GOGC as everywhere but in `serve`: what was given back is seen after fewer collections.
 	env := []string{"GOGC=100"}
-	args := []string{"serve", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--state-dir=" + s.state}
+	args := []string{
+		"serve", "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json",
+		"--state-dir=" + s.state,
+	}
 	for id, pair := range warm {
 		at := "GATEWAY_EXCHANGES_" + strings.ToUpper(id) + "_"
-		env = append(env, at+"HOSTS="+urls[id], at+"ACCOUNT_HOSTS="+urls[id], at+"STREAM_HOSTS=ws"+strings.TrimPrefix(urls[id], "http"))
+		env = append(env, at+"HOSTS="+urls[id], at+"ACCOUNT_HOSTS="+urls[id],
+			at+"STREAM_HOSTS=ws"+strings.TrimPrefix(urls[id], "http"))
 		args = append(args, "--set", "exchanges."+id+".warm="+pair)
 	}
 	c := exchangesim.ExampleCredentials()
@@ -66,7 +73,8 @@ func (s *stage) raise(t *testing.T) {
 	eventually(t, 20*time.Second, "the gateway listens", s.listens)
 	eventually(t, 20*time.Second, "warm books are live", func() bool {
 		for id, pair := range warm {
-			if a := s.get(s.public, bookPath(id, pair), ""); a.status != http.StatusOK || !bytes.Contains(a.body, []byte(`"source":"stream"`)) {
+			if a := s.get(s.public, bookPath(id, pair), ""); a.status != http.StatusOK || !bytes.Contains(a.body,
+				[]byte(`"source":"stream"`)) {
 				return false
 			}
 		}

@@ -112,7 +112,8 @@ func (v *victim) verdict(t *testing.T, least int) (bound time.Duration) {
 	p50, p99 := percentile(v.tooks, 50), percentile(v.tooks, 99)
 	machine := percentile(v.plains, 99)
 	foreign := v.s.measure().foreign(v.begun)
-	t.Logf("the other client: %d requests, p50 %v, p99 %v, max %v; a plain server meanwhile: p99 %v, max %v; %d %% of the machine went to others",
+	t.Logf("the other client: %d requests, p50 %v, p99 %v, max %v; a plain server meanwhile: p99 %v, max %v; "+
+		"%d %% of the machine went to others",
 		len(v.tooks), p50, p99, slices.Max(v.tooks), machine, slices.Max(v.plains), foreign)
 	bound = victimBound + machine
 	if foreign > busyShare {

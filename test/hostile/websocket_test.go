@@ -83,8 +83,10 @@ func frames() []hostility {
 		bad("HTTP where frames belong", []byte(get("/livez"))),
 		ended("a frame of 4 EiB", 1009, send(append(huge, mask...))),
 		ended("a message of 70 KB", 1009, send(text(strings.Repeat("a", 70_000)))),
-		ended("a message of 70 KB in parts", 1009, send(frame(ws.OpText, false, strings.Repeat("a", 40_000))), send(frame(ws.OpContinuation, true, strings.Repeat("a", 40_000)))),
-		ended("parts without end", 1008, send(frame(ws.OpText, false, "{")), attack.Step{Send: frame(ws.OpContinuation, false, ""), Repeat: 5000}),
+		ended("a message of 70 KB in parts", 1009, send(frame(ws.OpText, false, strings.Repeat("a", 40_000))),
+			send(frame(ws.OpContinuation, true, strings.Repeat("a", 40_000)))),
+		ended("parts without end", 1008, send(frame(ws.OpText, false, "{")),
+			attack.Step{Send: frame(ws.OpContinuation, false, ""), Repeat: 5000}),
 		ended("pings without end", 1008, attack.Step{Send: frame(ws.OpPing, true, "a"), Repeat: 5000}),
 		ended("pongs without end", 1008, attack.Step{Send: frame(ws.OpPong, true, "a"), Repeat: 5000}),
 		ended("messages without end", 1008, attack.Step{Send: text(`{"op":"ping"}`), Repeat: 5000}),
@@ -106,12 +108,18 @@ func halves() []hostility {
 // messages are well-framed messages that mean nothing. Each is answered with an error, and the connection goes on.
 func messages() []hostility {
 	all := []string{
-		"", "{", "null", "[]", "1e999", `"subscribe"`, `{"op":1}`, `{"op":"subscribe"}`, `{"op":"drop"}`, "{}{}", `{"op":"ping","op":"ping"}`, `{"op":"ping","x":1}`,
-		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":"BTC/USDT"}`, `{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":[]}`,
-		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":[null]}`, `{"op":"subscribe","channel":"orderbook","exchange":"../okx","symbols":["BTC/USDT"]}`,
-		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":["BTC/USDT"],"depth":1e9}`, `{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":["BTC/USDT"],"depth":-5}`,
-		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":["` + strings.Repeat("A", 4000) + `/USDT"]}`, strings.Repeat("[", 30_000), strings.Repeat(`{"op":`, 5000),
-		`{"op":"unsubscribe","channel":"ticker","exchange":"okx","symbols":["BTC/USDT"]}`, `{"op":"ping","id":"` + strings.Repeat("a", 65) + `"}`,
+		"", "{", "null", "[]", "1e999", `"subscribe"`, `{"op":1}`, `{"op":"subscribe"}`, `{"op":"drop"}`, "{}{}",
+		`{"op":"ping","op":"ping"}`, `{"op":"ping","x":1}`,
+		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":"BTC/USDT"}`,
+		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":[]}`,
+		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":[null]}`,
+		`{"op":"subscribe","channel":"orderbook","exchange":"../okx","symbols":["BTC/USDT"]}`,
+		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":["BTC/USDT"],"depth":1e9}`,
+		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":["BTC/USDT"],"depth":-5}`,
+		`{"op":"subscribe","channel":"orderbook","exchange":"okx","symbols":["` + strings.Repeat("A", 4000) + `/USDT"]}`,
+		strings.Repeat("[", 30_000), strings.Repeat(`{"op":`, 5000),
+		`{"op":"unsubscribe","channel":"ticker","exchange":"okx","symbols":["BTC/USDT"]}`,
+		`{"op":"ping","id":"` + strings.Repeat("a", 65) + `"}`,
 		`{"op":"subscribe","channel":"ticker","exchange":"okx","symbols":[` + strings.Repeat(`"BTC/USDT",`, 200) + `"BTC/USDT"]}`,
 	}
 	var steps []attack.Step
@@ -122,7 +130,10 @@ func messages() []hostility {
 	s.Wait = 2 * time.Second
 	return []hostility{
 		{Script: s, statuses: []int{101}, answers: 1, errors: len(all), ends: []string{attack.EndOpen}},
-		{Script: socket("a goodbye", send(text(subscribe)), send(frame(ws.OpClose, true, "\x03\xe8"))), statuses: []int{101}, answers: 1, close: 1000, ends: closes},
+		{
+			Script: socket("a goodbye", send(text(subscribe)), send(frame(ws.OpClose, true, "\x03\xe8"))), statuses: []int{101},
+			answers: 1, close: 1000, ends: closes,
+		},
 	}
 }
 
@@ -131,14 +142,19 @@ func handshakes() []hostility {
 	line := func(old, new string) string { return strings.Replace(handshake(), old, new, 1) }
 	return []hostility{
 		refused("a stream without a handshake", get("/v1/stream"), 426, "upgrade_required"),
-		refused("a handshake without a key", line("Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", ""), 426, "upgrade_required"),
+		refused("a handshake without a key", line("Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", ""), 426,
+			"upgrade_required"),
 		refused("a handshake with a short key", line("dGhlIHNhbXBsZSBub25jZQ==", "YQ=="), 426, "upgrade_required"),
 		refused("a handshake of another version", line("Version: 13", "Version: 8"), 426, "upgrade_required"),
 		refused("a handshake of a web page", handshake("Origin: https://elsewhere.example"), 403, "forbidden"),
-		refused("a handshake with a key in the query", strings.Replace(handshake(), "/v1/stream", "/v1/stream?key=gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa", 1), 400, "invalid_parameter"),
-		refused("a handshake with a wrong key", handshake("Authorization: Bearer gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa"), 401, "unauthenticated"),
+		refused("a handshake with a key in the query",
+			strings.Replace(handshake(), "/v1/stream", "/v1/stream?key=gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa", 1), 400,
+			"invalid_parameter"),
+		refused("a handshake with a wrong key", handshake("Authorization: Bearer gw_aaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaa"), 401,
+			"unauthenticated"),
 		refused("events of nothing", get("/v1/stream/orderbook"), 400, "invalid_parameter"),
-		refused("events of every depth", get("/v1/stream/orderbook?exchange=okx&symbol=BTC/USDT&depth=3"), 400, "invalid_parameter"),
+		refused("events of every depth", get("/v1/stream/orderbook?exchange=okx&symbol=BTC/USDT&depth=3"), 400,
+			"invalid_parameter"),
 		refused("events of an unknown pair", get("/v1/stream/orderbook?exchange=okx&symbol=NO/SUCH"), 404, "symbol_unknown"),
 	}
 }

@@ -48,7 +48,8 @@ func TestReadmesFirstCommands(t *testing.T) {
 		got, ok := look(ctx, clone, commands[1])
 		switch {
 		case ctx.Err() != nil || demo.ended():
-			t.Fatalf("no stale book after %v; the last answer:\n%s\nthe first terminal:\n%s", time.Since(start).Round(time.Second), got.text, demo.text())
+			t.Fatalf("no stale book after %v; the last answer:\n%s\nthe first terminal:\n%s", time.Since(start).Round(time.Second),
+				got.text, demo.text())
 		case ok && !got.stale:
 			seenLive = true
 		case ok && got.stale:
