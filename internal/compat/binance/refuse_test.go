@@ -78,12 +78,31 @@ func TestElsewhere(t *testing.T) {
 		method, path string
 		status       int
 	}{
-		{"GET", "/api/v3/account", 501}, {"GET", "/api/v3/openOrders", 501}, {"GET", "/api/v3/myTrades", 501}, {"POST", "/api/v3/order", 501},
-		{"POST", "/api/v3/order/test", 501}, {"DELETE", "/api/v3/order", 501}, {"PUT", "/api/v3/userDataStream", 501}, {"GET", "/api/v3/orderList", 501},
-		{"GET", "/api/v3/historicalTrades", 501}, {"GET", "/api/v3/ticker", 501}, {"GET", "/api/v3/ticker/tradingDay", 501}, {"GET", "/api/v3/rateLimit/order", 501},
-		{"POST", "/api/v3/depth", 501}, {"POST", "/api/v3/sor/order", 501}, {"GET", "/sapi/v1/capital/config/getall", 501}, {"POST", "/sapi/v1/asset/transfer", 501},
-		{"GET", "/api/v3/accounts", 404}, {"GET", "/api/v3/", 404}, {"GET", "/", 404}, {"GET", "/api/v1/depth", 404}, {"GET", "/fapi/v1/depth", 404},
-		{"POST", "/fapi/v1/order", 404}, {"GET", "/api/v3/depth/", 404}, {"GET", "", 404}, {"GET", "/api/v3/depth/../account", 404},
+		{"GET", "/api/v3/account", 501},
+		{"GET", "/api/v3/openOrders", 501},
+		{"GET", "/api/v3/myTrades", 501},
+		{"POST", "/api/v3/order", 501},
+		{"POST", "/api/v3/order/test", 501},
+		{"DELETE", "/api/v3/order", 501},
+		{"PUT", "/api/v3/userDataStream", 501},
+		{"GET", "/api/v3/orderList", 501},
+		{"GET", "/api/v3/historicalTrades", 501},
+		{"GET", "/api/v3/ticker", 501},
+		{"GET", "/api/v3/ticker/tradingDay", 501},
+		{"GET", "/api/v3/rateLimit/order", 501},
+		{"POST", "/api/v3/depth", 501},
+		{"POST", "/api/v3/sor/order", 501},
+		{"GET", "/sapi/v1/capital/config/getall", 501},
+		{"POST", "/sapi/v1/asset/transfer", 501},
+		{"GET", "/api/v3/accounts", 404},
+		{"GET", "/api/v3/", 404},
+		{"GET", "/", 404},
+		{"GET", "/api/v1/depth", 404},
+		{"GET", "/fapi/v1/depth", 404},
+		{"POST", "/fapi/v1/order", 404},
+		{"GET", "/api/v3/depth/", 404},
+		{"GET", "", 404},
+		{"GET", "/api/v3/depth/../account", 404},
 	} {
 		r := refusal(t, f, compat.Request{Method: c.method, Path: c.path, Query: "symbol=BTCUSDT&timestamp=1&signature=00"})
 		if r.Status != c.status || r.Code != "-1020" {

@@ -40,7 +40,8 @@ func TestPassedOn(t *testing.T) {
 		{"klines?symbol=BTCUSDT&interval=1M&limit=5", "klines", "interval=1M&limit=5&symbol=BTCUSDT", []market.Pair{btc}},
 		{
 			"uiKlines?symbol=BTCUSDT&startTime=1&endTime=2&interval=1s&timeZone=-1:00", "uiKlines",
-			"endTime=2&interval=1s&startTime=1&symbol=BTCUSDT&timeZone=-1%3A00", []market.Pair{btc},
+			"endTime=2&interval=1s&startTime=1&symbol=BTCUSDT&timeZone=-1%3A00",
+			[]market.Pair{btc},
 		},
 		{"trades?symbol=BTCUSDT&limit=1000", "trades", "limit=1000&symbol=BTCUSDT", []market.Pair{btc}},
 		{"aggTrades?symbol=BTCUSDT&fromId=5", "aggTrades", "fromId=5&symbol=BTCUSDT", []market.Pair{btc}},

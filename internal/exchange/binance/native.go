@@ -43,7 +43,8 @@ var natives = []native{
 	{"ticker/24hr", []string{"symbol", "symbols", "type", "symbolStatus"}, weightStatistics, maxTickersBody, checkTickers},
 	{"ticker/bookTicker", []string{"symbol", "symbols", "symbolStatus"}, 2, maxTickersBody, checkTickers},
 	{
-		"exchangeInfo", []string{"symbol", "symbols", "permissions", "showPermissionSets", "symbolStatus"},
+		"exchangeInfo",
+		[]string{"symbol", "symbols", "permissions", "showPermissionSets", "symbolStatus"},
 		weightListings, maxInfoBody, checkInfo,
 	},
 	{"klines", klineParams, 2, maxRowsBody, checkRows('[')},

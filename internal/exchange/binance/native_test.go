@@ -206,11 +206,19 @@ func TestNative_refusals(t *testing.T) {
 		kind         market.Kind
 		ours         bool
 	}{
-		{400, -1100, market.KindInvalid, false}, {400, -1102, market.KindInvalid, false}, {400, -1120, market.KindInvalid, false},
-		{400, -1127, market.KindInvalid, false}, {400, -1220, market.KindInvalid, false}, {400, -9999, market.KindInvalid, false},
-		{200, -1104, market.KindInvalid, false}, {400, -1121, market.KindUnknownSymbol, false},
-		{429, -1003, market.KindRateLimited, false}, {418, -1003, market.KindBanned, false}, {451, 0, market.KindRestricted, false},
-		{504, -1007, market.KindUnavailable, false}, {503, -1016, market.KindMaintenance, false},
+		{400, -1100, market.KindInvalid, false},
+		{400, -1102, market.KindInvalid, false},
+		{400, -1120, market.KindInvalid, false},
+		{400, -1127, market.KindInvalid, false},
+		{400, -1220, market.KindInvalid, false},
+		{400, -9999, market.KindInvalid, false},
+		{200, -1104, market.KindInvalid, false},
+		{400, -1121, market.KindUnknownSymbol, false},
+		{429, -1003, market.KindRateLimited, false},
+		{418, -1003, market.KindBanned, false},
+		{451, 0, market.KindRestricted, false},
+		{504, -1007, market.KindUnavailable, false},
+		{503, -1016, market.KindMaintenance, false},
 	} {
 		v, _ := venueOn(t, always(refusal(c.status, c.code)))
 		_, err := v.Native(t.Context(), asked("klines", "symbol=BTCUSDT&interval=1m"))

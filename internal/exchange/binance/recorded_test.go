@@ -25,9 +25,9 @@ import (
 
 // notCalled are the recorded payloads of what this package does not ask for.
 var notCalled = map[string]string{
-	"README.md":     "says what the others are",
-	"expected.json": "holds the right answers",
-	"rest/ping.json":                              "ping: a status is what the platform announces, a probe is a real question",
+	"README.md":      "says what the others are",
+	"expected.json":  "holds the right answers",
+	"rest/ping.json": "ping: a status is what the platform announces, a probe is a real question",
 	"ws/binance_2021-10-12_nkn_blz_rune.recv.txt": "when the messages came; what they come to does not depend on it",
 	"ws/binanceus_2021-10-12_comp_omg.recv.txt":   "when the messages came; what they come to does not depend on it",
 	"ws/trxusdt_2025-03-04_trade_usec.jsonl":      "trades are not streamed",
