@@ -156,6 +156,7 @@ func set[T comparable](v T) *T {
 func (r *clientRow) requests() string {
 	return orDefault(r.RequestsPerSecond, r.defaults.RequestsPerSecond)
 }
+
 func (r *clientRow) upstream() string {
 	return orDefault(r.UpstreamPerMinute, r.defaults.UpstreamPerMinute)
 }

@@ -45,8 +45,9 @@ type Guesses = guesses
 
 // Slowed, Wrong and Held are its questions.
 func (g *Guesses) Slowed(a netip.Addr, now time.Time) time.Duration { return g.slowed(network(a), now) }
-func (g *Guesses) Wrong(a netip.Addr, now time.Time) time.Duration  { return g.wrong(network(a), now) }
-func (g *Guesses) Held() int64                                      { return g.held.Load() }
+
+func (g *Guesses) Wrong(a netip.Addr, now time.Time) time.Duration { return g.wrong(network(a), now) }
+func (g *Guesses) Held() int64                                     { return g.held.Load() }
 
 // Lives end what lasts.
 type Lives = lives

@@ -179,8 +179,10 @@ func (l lines) withSettings(c *Client, margin int) lines {
 		field string
 		value int64
 	}{
-		{"requests_per_second", int64(c.RequestsPerSecond)}, {"upstream_per_minute", int64(c.UpstreamPerMinute)},
-		{"max_age_ms", c.MaxAge.Milliseconds()}, {"streams", int64(c.Streams)},
+		{"requests_per_second", int64(c.RequestsPerSecond)},
+		{"upstream_per_minute", int64(c.UpstreamPerMinute)},
+		{"max_age_ms", c.MaxAge.Milliseconds()},
+		{"streams", int64(c.Streams)},
 	}
 	own, next := slices.Clone(l), 0
 	for _, s := range settings {

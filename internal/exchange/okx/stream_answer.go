@@ -129,7 +129,8 @@ func (p *procedure) turnedDown(s *subscription, why *market.Error, at time.Time)
 		p.emit(market.StreamEvent{Kind: market.StreamRefused, Symbol: s.symbol, Channel: s.channel, Err: why})
 	case market.KindNone, market.KindClockSkew, market.KindRateLimited, market.KindBanned, market.KindTimeout,
 		market.KindUnavailable, market.KindMaintenance, market.KindMalformed, market.KindSuspect, market.KindCircuitOpen,
-		market.KindIsolated, market.KindWithheld, market.KindOverloaded, market.KindCanceled, market.KindInternal:
+		market.KindIsolated, market.KindWithheld, market.KindOverloaded, market.KindClientLimited, market.KindCanceled,
+		market.KindInternal:
 		p.lose(s, why, at)
 	}
 }
