@@ -94,8 +94,8 @@ func (v *victim) note(a answer, plain time.Duration) {
 	}
 }
 
-// verdict ends the victim and says what it saw. A plain server in the test's own process is asked beside each request: what
-// that one takes in its worst hundredth is the machine's, which the attackers have to share here, and not the gateway's.
+// verdict ends the victim and says what it saw. A plain server in the test's own process is asked beside each request: where
+// the bound is missed, that one tells how much of it is the machine's, which the attackers have to share here.
 func (v *victim) verdict(t *testing.T, least int) (bound time.Duration) {
 	t.Helper()
 	v.end()
@@ -115,7 +115,7 @@ func (v *victim) verdict(t *testing.T, least int) (bound time.Duration) {
 	t.Logf("the other client: %d requests, p50 %v, p99 %v, max %v; a plain server meanwhile: p99 %v, max %v; "+
 		"%d %% of the machine went to others",
 		len(v.tooks), p50, p99, slices.Max(v.tooks), machine, slices.Max(v.plains), foreign)
-	bound = victimBound + machine
+	bound = victimBound
 	if foreign > busyShare {
 		bound = busyBound
 		t.Logf("the machine is too busy for a bound of %v", victimBound)
