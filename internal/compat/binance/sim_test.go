@@ -185,6 +185,9 @@ func TestChain_asksOnce(t *testing.T) {
 		for range 3 {
 			get(t, c.Facade, "/api/v3/klines?symbol=ETHUSDT&interval=1m&limit=5")
 		}
+		if a := get(t, c.Facade, "/api/v3/trades?symbol=ETHUSDT&limit=5"); a.FreshFor != 0 || a.Freshness.Stale {
+			t.Errorf("trades are kept for %v", a.FreshFor)
+		}
 		if n := c.asked("klines"); n != 3 {
 			t.Errorf("candles were asked for %d times by 3 requests: they are not kept", n)
 		}
