@@ -104,6 +104,7 @@ func NewAccounts(cfg AccountsConfig) *Accounts {
 	m := newMetrics(cfg.Metrics)
 	for _, id := range cfg.Exchanges {
 		a.crews[id] = newCrew(id, cfg.MaxFlights, cfg.Log)
+		a.crews[id].parts = 2 // balances are most of what a client is here for, and nothing else is kept waiting by them
 		a.tallies[id] = &tally{}
 		a.metrics[id] = m.counters(id, QuestionBalances)
 	}

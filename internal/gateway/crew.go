@@ -23,10 +23,12 @@ const busyFor = 2 * time.Second
 
 // crew runs the calls of one exchange that may outlive who asked. Their number is bounded, so that an exchange that
 // hangs cannot take more than its part of the process, and all of them are waited for. One client has at most a quarter of
-// them, and all callers without one together, the gateway among them, a half: whoever asks too much leaves room to the others.
+// them (where a crew says so, a half), and all callers without one together, the gateway among them, a half: whoever asks too
+// much leaves room to the others.
 type crew struct {
 	exchange market.ExchangeID
 	most     int
+	parts    int // one client has at most one of so many parts
 	log      *slog.Logger
 	stopping context.Context // the crew's own life, not a caller's
 	stop     context.CancelFunc
@@ -38,16 +40,16 @@ type crew struct {
 	wait   sync.WaitGroup
 }
 
-// part is how many flights one client may have, "" being all who have no name.
+// part is how many flights one client may have, "" being the gateway itself.
 func (c *crew) part(client string) int {
-	if client == "" {
+	if client == "" || client == market.Keyless {
 		return max(c.most/2, 1)
 	}
-	return max(c.most/4, 1)
+	return max(c.most/c.parts, 1)
 }
 
 func newCrew(exchange market.ExchangeID, most int, log *slog.Logger) *crew {
-	c := &crew{exchange: exchange, most: most, log: log, of: make(map[string]int)}
+	c := &crew{exchange: exchange, most: most, parts: 4, log: log, of: make(map[string]int)}
 	c.stopping, c.stop = context.WithCancel(context.Background())
 	return c
 }

@@ -21,6 +21,9 @@ type Client interface {
 	Spend(units int)
 }
 
+// Keyless is the name of all callers together who have no key. No client of the keys file may be called so.
+const Keyless = "keyless"
+
 type clientKey struct{}
 
 // WithClient puts the calls under ctx on a client's account. A nil client leaves ctx as it is.
@@ -31,13 +34,13 @@ func WithClient(ctx context.Context, c Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// ClientOf is on whose behalf the calls under ctx are made, nil for the gateway itself and for callers without a key.
+// ClientOf is on whose behalf the calls under ctx are made, nil for the gateway itself.
 func ClientOf(ctx context.Context) Client {
 	c, _ := ctx.Value(clientKey{}).(Client)
 	return c
 }
 
-// ClientName is the name of ctx's client, "" without one: callers without a key, and the gateway itself, count as one.
+// ClientName is the name of ctx's client, "" for the gateway itself.
 func ClientName(ctx context.Context) string {
 	if c := ClientOf(ctx); c != nil {
 		return c.Name()
