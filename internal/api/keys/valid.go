@@ -1,0 +1,21 @@
+package keys
+
+import (
+	"slices"
+	"time"
+)
+
+// Valid is how many keys of the file have not expired.
+func (f *File) Valid(now time.Time) (n int) {
+	for i := range f.Keys {
+		if !f.Keys[i].Expired(now) {
+			n++
+		}
+	}
+	return n
+}
+
+// Holds tells whether some valid key of the file has a scope that is not about an account.
+func (f *File) Holds(scope string, now time.Time) bool {
+	return slices.ContainsFunc(f.Keys, func(k Key) bool { return k.Scopes.Has(scope) && !k.Expired(now) })
+}
