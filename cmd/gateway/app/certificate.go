@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"exchange-gateway/cmd/gateway/config"
 )
 
 // DegradedTLS is what a certificate is called that could not be read anew: the one before it is still shown.
@@ -54,12 +55,12 @@ func (c *certificate) load() error {
 	defer c.mu.Unlock()
 	// Looked at before they are read: a change in between is seen by the next look.
 	c.cert, c.keys = look(c.certFile), look(c.keyFile)
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	pair, err := config.Certificate(c.certFile, c.keyFile, time.Now())
 	c.bad.Store(err != nil && c.now.Load() != nil)
 	if err != nil {
-		return fmt.Errorf("tls_cert_file and tls_key_file: %w", err)
+		return err
 	}
-	c.now.Store(&pair)
+	c.now.Store(pair)
 	c.expires.Set(float64(pair.Leaf.NotAfter.Unix()))
 	return nil
 }

@@ -21,13 +21,13 @@ import (
 )
 
 // issue writes a self-signed certificate and its key.
-func issue(t *testing.T, certFile, keyFile string, serial int64) {
+func issue(t *testing.T, certFile, keyFile string, serial int64, from, until time.Duration) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until)}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestCertificate_followsItsFiles(t *testing.T) {
 		if err := c.load(); err == nil {
 			t.Fatal("there is no file, and no error")
 		}
-		issue(t, certFile, keyFile, 1)
+		issue(t, certFile, keyFile, 1, -time.Hour, time.Hour)
 		if err := c.load(); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestCertificate_followsItsFiles(t *testing.T) {
 			}
 		}
 		shown(1, false)
-		issue(t, certFile, keyFile, 2)
+		issue(t, certFile, keyFile, 2, -time.Hour, time.Hour)
 		shown(2, false)
 		if err := os.WriteFile(certFile, []byte("half a certificate"), 0o600); err != nil {
 			t.Fatal(err)
@@ -84,8 +84,19 @@ func TestCertificate_followsItsFiles(t *testing.T) {
 		if n := strings.Count(log.String(), "certificate not read"); n != 1 {
 			t.Errorf("told %d times, want once:\n%s", n, log.String())
 		}
-		issue(t, certFile, keyFile, 3)
+		issue(t, certFile, keyFile, 3, -time.Hour, time.Hour)
 		shown(3, false)
+		issue(t, certFile, keyFile, 4, -2*time.Hour, -time.Hour) // ended: somebody put the old one in the place of the new
+		shown(3, true)
+		issue(t, certFile, keyFile, 5, time.Minute, time.Hour) // begins later, and is taken then
+		shown(3, true)
+		time.Sleep(time.Minute)
+		shown(5, false)
+		issue(t, certFile, keyFile, 6, -time.Hour, time.Hour)
+		if err := os.Chmod(keyFile, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		shown(5, true)
 		stop()
 		if err := <-done; err != nil {
 			t.Errorf("run = %v", err)

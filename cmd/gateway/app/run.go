@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"exchange-gateway/cmd/gateway/config"
 )
 
 // Addresses are where the gateway listens.
@@ -73,7 +75,11 @@ func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error
 	if err := a.certificate.load(); err != nil {
 		return nil, nil, errors.Join(err, public.Close(), admin.Close())
 	}
-	return tls.NewListener(public, a.certificate.config()), admin, nil
+	public = tls.NewListener(public, a.certificate.config())
+	if !config.Loopback(a.conf.AdminListen) { // on loopback nobody listens in, and scrapers and scripts stay simple
+		admin = tls.NewListener(admin, a.certificate.config())
+	}
+	return public, admin, nil
 }
 
 // serve serves both listeners until ctx ends or one of the parts fails, then drains.

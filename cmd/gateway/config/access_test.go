@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"exchange-gateway/cmd/gateway/config"
 )
@@ -56,15 +57,13 @@ func TestCheckExposure_refusesWhatIsUnsafe(t *testing.T) {
 		return ""
 	}
 	proxied := func(c *config.Config) { c.TrustedProxies = []string{"127.0.0.1"} }
-	if got := conf(proxied); !strings.Contains(got, "no client key exists") {
+	if got := conf(proxied); !strings.Contains(got, "no valid client key exists") {
 		t.Errorf("a proxy in front and no key: %q", got)
 	}
 	if got := conf(func(c *config.Config) { proxied(c); c.AllowOpen = true }); got != "" {
 		t.Errorf("said explicitly: %q", got)
 	}
-	if err := os.WriteFile(keys, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	keys = keysFile(t, time.Time{}, "market:read")
 	if got := conf(proxied); got != "" {
 		t.Errorf("a proxy in front and a file of keys: %q", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/market"
 )
 
@@ -150,8 +151,9 @@ func TestCheckExposure(t *testing.T) {
 			t.Errorf("%v: %v, want %q", set, err, want)
 		}
 	}
-	keys := filepath.Join(t.TempDir(), "keys.yaml")
-	if err := os.WriteFile(keys, nil, 0o600); err != nil {
+	market, ops, over := keysFile(t, time.Time{}, "market:read"), keysFile(t, time.Time{}, "ops:write"), keysFile(t, time.Now().Add(-time.Hour), "market:read", "ops:read")
+	empty := filepath.Join(t.TempDir(), "keys.yaml")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f("")
@@ -159,11 +161,39 @@ func TestCheckExposure(t *testing.T) {
 	f("gateway key new", "listen=0.0.0.0:8080")
 	f("gateway key new", "listen=:8080")
 	f("", "listen=0.0.0.0:8080", "allow_open=true")
-	f("tls_cert_file", "listen=0.0.0.0:8080", "keys_file="+keys)
-	f("", "listen=0.0.0.0:8080", "keys_file="+keys, "allow_plain=true")
-	f("", "listen=0.0.0.0:8080", "keys_file="+keys, "tls_cert_file=c", "tls_key_file=k")
-	f("", "listen=0.0.0.0:8080", "keys_file="+keys+"/below-a-file", "allow_plain=true")
-	f("admin_listen", "admin_listen=0.0.0.0:8081")
+	f("tls_cert_file", "listen=0.0.0.0:8080", "keys_file="+market)
+	f("", "listen=0.0.0.0:8080", "keys_file="+market, "allow_plain=true")
+	f("", "listen=0.0.0.0:8080", "keys_file="+market, "tls_cert_file=c", "tls_key_file=k")
+	f("", "listen=0.0.0.0:8080", "keys_file="+market+"/below-a-file", "allow_plain=true")
+	f("no valid client key", "listen=0.0.0.0:8080", "keys_file="+empty, "allow_plain=true")
+	f("no valid client key", "listen=0.0.0.0:8080", "keys_file="+over, "allow_plain=true")
+	f("no key with ops:read", "admin_listen=0.0.0.0:8081")
+	f("no key with ops:read", "admin_listen=0.0.0.0:8081", "keys_file="+market, "allow_plain=true")
+	f("no key with ops:read", "admin_listen=0.0.0.0:8081", "keys_file="+over, "allow_plain=true")
+	f("", "admin_listen=0.0.0.0:8081", "keys_file="+market, "allow_open=true")
+	f("in the clear", "admin_listen=0.0.0.0:8081", "keys_file="+ops)
+	f("in the clear", "admin_listen=0.0.0.0:8081", "keys_file="+ops, "allow_open=true")
+	f("", "admin_listen=0.0.0.0:8081", "keys_file="+ops, "allow_plain=true")
+	f("", "admin_listen=0.0.0.0:8081", "keys_file="+ops, "tls_cert_file=c", "tls_key_file=k")
+}
+
+// keysFile is a file with one key of those scopes that ends at a time, zero for never.
+func keysFile(t *testing.T, expires time.Time, scopes ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	all, err := keys.ParseScopes(scopes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, _, err := keys.New(all, "", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Expires = expires
+	if err := keys.Append(path, k); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestCheckTLS: a pair that is none is refused with both names.

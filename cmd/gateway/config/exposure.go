@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"time"
+
+	"exchange-gateway/internal/api/keys"
 )
 
 // Loopback tells whether an address can be reached from this machine alone.
@@ -25,34 +28,82 @@ func Loopback(addr string) bool {
 // must work before there is one.
 func (c *Config) CheckExposure() error {
 	var p problems
-	p.when(!Loopback(c.AdminListen) && !c.AllowOpen, "admin_listen",
-		"%s can be reached from other machines and asks for no key: bind it to 127.0.0.1, or say allow_open: true",
-		c.AdminListen)
+	held := c.held()
 	info, err := os.Stat(c.KeysFile)
-	none := errors.Is(err, fs.ErrNotExist) // one that cannot be read is there: nothing is open, every key is refused
 	p.when(err == nil && info.Mode().Perm()&0o022 != 0, "keys_file",
 		"%s can be written by others on this machine, who could add a key of their own: chmod 600 it", c.KeysFile)
-	if Loopback(c.Listen) {
-		p.when(none && len(c.TrustedProxies) > 0 && !c.AllowOpen, "trusted_proxies",
-			"lets others in through a proxy, and no client key exists: make one with 'gateway key new', or say allow_open: true")
-		return errors.Join(p.errs...)
+	if !Loopback(c.AdminListen) {
+		p.when(!held.ops && !c.AllowOpen, "admin_listen",
+			"%s can be reached from other machines and no key with ops:read exists: make one with 'gateway key new --scope ops:read', bind it to 127.0.0.1, or say allow_open: true, and whoever reaches it reads all that it shows",
+			c.AdminListen)
+		p.plain(c, held.ops, "admin_listen", c.AdminListen)
 	}
-	p.when(none && !c.AllowOpen, "listen",
-		"%s can be reached from other machines and no client key exists: make one with 'gateway key new', or say allow_open: true",
-		c.Listen)
-	p.when(!none && c.TLSCertFile == "" && !c.AllowPlain, "listen",
-		"%s would send client keys in the clear: set tls_cert_file and tls_key_file, or say allow_plain: true if something in front of it ends TLS",
-		c.Listen)
+	if !Loopback(c.Listen) {
+		p.when(!held.any && !c.AllowOpen, "listen",
+			"%s can be reached from other machines and no valid client key exists: make one with 'gateway key new', or say allow_open: true",
+			c.Listen)
+		p.plain(c, held.any, "listen", c.Listen)
+	} else {
+		p.when(!held.any && len(c.TrustedProxies) > 0 && !c.AllowOpen, "trusted_proxies",
+			"lets others in through a proxy, and no valid client key exists: make one with 'gateway key new', or say allow_open: true")
+	}
 	return errors.Join(p.errs...)
 }
 
-// CheckTLS refuses files that are no certificate and its key. It is apart from Load because not every command may read
-// them, or needs to.
-func (c *Config) CheckTLS() error {
-	var p problems
-	if c.TLSCertFile != "" && c.TLSKeyFile != "" {
-		_, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile)
-		p.when(err != nil, "tls_cert_file", "and tls_key_file are no certificate and its key in PEM: %v", err)
-	}
-	return errors.Join(p.errs...)
+// plain refuses keys on a network in the clear.
+func (p *problems) plain(c *Config, keys bool, name, addr string) {
+	p.when(keys && c.TLSCertFile == "" && !c.AllowPlain, name,
+		"%s would send keys in the clear: set tls_cert_file and tls_key_file, or say allow_plain: true if something in front of it ends TLS", addr)
 }
+
+// heldKeys is what the keys file has.
+type heldKeys struct{ any, ops bool }
+
+// held reads the keys file. One that cannot be read counts as one with every key: nothing is open then, and every key is
+// refused until it can be.
+func (c *Config) held() (h heldKeys) {
+	now := time.Now()
+	file, err := keys.Load(c.KeysFile, now)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return heldKeys{}
+	case err != nil:
+		return heldKeys{any: true, ops: true}
+	}
+	for i := range file.Keys {
+		k := &file.Keys[i]
+		if !k.Expired(now) {
+			h.any, h.ops = true, h.ops || k.Scopes.Has(keys.OpsRead)
+		}
+	}
+	return h
+}
+
+// CheckTLS refuses files that are no certificate and its key, or not one that clients take now. It is apart from Load because
+// not every command may read them, or needs to.
+func (c *Config) CheckTLS() error {
+	if c.TLSCertFile == "" || c.TLSKeyFile == "" {
+		return nil
+	}
+	_, err := Certificate(c.TLSCertFile, c.TLSKeyFile, time.Now())
+	return err
+}
+
+// Certificate reads a certificate and its key, and refuses what clients would refuse, and a key that is not safe.
+func Certificate(certFile, keyFile string, now time.Time) (*tls.Certificate, error) {
+	var p problems
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	p.when(err != nil, "tls_cert_file", "and tls_key_file are no certificate and its key in PEM: %v", err)
+	if err == nil {
+		p.when(now.After(pair.Leaf.NotAfter), "tls_cert_file", "ended at %s: clients refuse it", day(pair.Leaf.NotAfter))
+		p.when(now.Before(pair.Leaf.NotBefore), "tls_cert_file", "begins at %s: clients refuse it until then", day(pair.Leaf.NotBefore))
+	}
+	info, err := os.Stat(keyFile)
+	p.when(err == nil && info.Mode().Perm()&0o022 != 0, "tls_key_file", "can be written by others on this machine: chmod 600 it")
+	if err := errors.Join(p.errs...); err != nil {
+		return nil, err
+	}
+	return &pair, nil
+}
+
+func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
