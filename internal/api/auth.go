@@ -71,13 +71,17 @@ func (s *Server) authorize(c *call, r *http.Request, need access) error {
 
 // identify checks a key that was sent, in whatever way: in a header, at a login, in the first message of a stream. Who sent
 // too many wrong ones from an address is heard again after a while, also with a right one, or trying keys would not be slowed
-// down; but a key that was in use there goes on working, so that nobody is locked out by a neighbour.
+// down; but a key that was in use there goes on working, so that nobody is locked out by a neighbour. A key that was valid once
+// is no guess: a bot that was forgotten may send it for ever, and its neighbours' new keys must work.
 func (s *Server) identify(text string, from netip.Addr, now time.Time) (*keys.Key, error) {
 	from = network(from)
 	wait := s.guesses.slowed(from, now)
 	k, ok := s.cfg.Keys.Check(text)
 	if !ok {
-		if wait = s.guesses.wrong(from, now); wait > 0 {
+		if !s.cfg.Keys.Former(text, now) {
+			wait = s.guesses.wrong(from, now)
+		}
+		if wait > 0 {
 			return nil, tooManyKeys(wait)
 		}
 		s.noteExpired(text, now)

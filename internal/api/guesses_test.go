@@ -2,9 +2,13 @@ package api_test
 
 import (
 	"fmt"
+	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -179,4 +183,56 @@ func TestGuessing_anExpiredKeyIsInTheLogAlone(t *testing.T) {
 	if log := r.log.String(); lines(log, "has expired") != 1 || lines(log, "key_id="+k.ID+" client=desk-a") != 1 {
 		t.Errorf("log: %s", log)
 	}
+}
+
+// TestGuessing_aKeyThatWasValidOnceIsNoGuess: a bot that was forgotten sends it for ever, and must lock nobody out. Its answers
+// are those to any wrong key.
+func TestGuessing_aKeyThatWasValidOnceIsNoGuess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		expired, expiredText := newKey(t, keys.MarketRead)
+		expired.Expires = time.Now().Add(time.Minute)
+		removed, removedText := newKey(t, keys.MarketRead)
+		fresh, freshText := newKey(t, keys.MarketRead)
+		for _, k := range []keys.Key{expired, removed, fresh} {
+			if err := keys.Append(path, k); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ring, err := keys.Open(path, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keys.Revoke(path, removed.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ring.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		r := newRig(t, func(c *api.Config) { c.Keys = ring })
+		ask := func(key string) *httptest.ResponseRecorder {
+			return from("203.0.113.7:1", r.server.Public(), http.MethodGet, bookURL, "X-API-Key", key, "X-Request-Id", "same")
+		}
+		stranger := ask("gw_nosuchkey_00000000000000000000000000")
+		for i := range 100 {
+			for _, key := range []string{expiredText, removedText} {
+				w := ask(key)
+				if w.Code != http.StatusUnauthorized || w.Body.String() != stranger.Body.String() || !maps.EqualFunc(w.Header(), stranger.Header(), slices.Equal) {
+					t.Fatalf("%d: %d %v %s, want what a wrong key gets: %v %s", i, w.Code, w.Header(), w.Body, stranger.Header(), stranger.Body)
+				}
+			}
+		}
+		if w := ask(freshText); w.Code != http.StatusOK {
+			t.Errorf("a new key at the address of forgotten ones: %d %s", w.Code, w.Body)
+		}
+		for range 20 {
+			ask(turned(removedText))
+		}
+		for _, key := range []string{turned(expiredText), expiredText, removedText} {
+			if w := ask(key); w.Code != http.StatusTooManyRequests {
+				t.Errorf("after twenty guesses: %d: a guesser sees which of its keys was right once", w.Code)
+			}
+		}
+	})
 }

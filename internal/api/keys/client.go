@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"exchange-gateway/internal/market"
 )
 
 // Client is what the file says of a client: somebody with one or two keys and one quota for both. A zero setting takes the
@@ -40,6 +42,16 @@ var clientName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 func ValidClient(name string) error {
 	if !clientName.MatchString(name) {
 		return errors.New("a client's name has 1 to 32 small letters, digits, - and _, and begins with a letter or digit")
+	}
+	return notTaken(name)
+}
+
+// notTaken refuses the names of those who have no key: in metrics and on the dashboard a client of such a name could not be
+// told from them.
+func notTaken(name string) error {
+	switch name {
+	case market.Keyless, "anonymous", "gateway":
+		return errors.New("a client cannot be called " + name + ": that is the name of callers without a key, or of the gateway itself")
 	}
 	return nil
 }

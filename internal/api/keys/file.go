@@ -198,8 +198,11 @@ func (f *keyForm) key() (Key, error) {
 	}
 	k := Key{ID: f.ID, Scopes: scopes, Note: f.Note, Client: f.Client, hash: hash}
 	if f.Client == "" {
-		k.Client = f.ID
-	} else if err := ValidClient(f.Client); err != nil {
+		k.Client, err = f.ID, notTaken(f.ID)
+	} else {
+		err = ValidClient(f.Client)
+	}
+	if err != nil {
 		return Key{}, err
 	}
 	if k.Created, err = moment("created", f.Created); err != nil {

@@ -32,6 +32,11 @@ func (r *Ring) set(f *File, now time.Time) {
 	for _, c := range f.Clients {
 		next.clients[c.Name] = c
 	}
+	for id, k := range before.keys { // before they are refused
+		if successor := next.keys[id]; successor == nil || successor.hash != k.hash {
+			r.former.add(k.hash, now)
+		}
+	}
 	r.held.Store(next)
 	for id, k := range before.keys {
 		if successor := next.keys[id]; successor == nil || successor.life != k.life {

@@ -20,6 +20,7 @@ type Ring struct {
 	loaded atomic.Bool // the keys are those of the file, as it was once at least
 	had    atomic.Bool // there was a key
 	wrote  atomic.Bool // there was a key with ops:write
+	former former
 
 	reading sync.Mutex  // one reading at a time, or the older of two could be the last; covers the lives of keys
 	seen    os.FileInfo // used by Open and Run only
@@ -140,14 +141,19 @@ func (r *Ring) match(text string) (*Key, bool) {
 	if !ok {
 		return &Key{}, false
 	}
-	var buf [maxText]byte // on the stack: a text of this length as []byte would not be
-	hash := sha256.Sum256(buf[:copy(buf[:], text)])
+	hash := hashOf(text)
 	k, known := r.held.Load().keys[id]
 	if !known {
 		k = &Key{}
 	}
 	same := subtle.ConstantTimeCompare(hash[:], k.hash[:]) == 1
 	return k, known && same
+}
+
+// hashOf is the hash of a text that may be a key.
+func hashOf(text string) [sha256.Size]byte {
+	var buf [maxText]byte // on the stack: a text of this length as []byte would not be
+	return sha256.Sum256(buf[:copy(buf[:], text)])
 }
 
 // Client is what the file says of a client: nothing but the name, if it has no settings.

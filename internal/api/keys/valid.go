@@ -19,3 +19,13 @@ func (f *File) Valid(now time.Time) (n int) {
 func (f *File) Holds(scope string, now time.Time) bool {
 	return slices.ContainsFunc(f.Keys, func(k Key) bool { return k.Scopes.Has(scope) && !k.Expired(now) })
 }
+
+// Valid tells whether there is a key that is valid now: somebody who can be told apart from callers without one.
+func (r *Ring) Valid(now time.Time) bool {
+	for _, k := range r.held.Load().keys {
+		if !k.Expired(now) {
+			return true
+		}
+	}
+	return false
+}
