@@ -23,8 +23,8 @@ func TestNames_thatAreTaken(t *testing.T) {
 			t.Errorf("set %s: %v", name, err)
 		}
 		for what, text := range map[string]string{
-			"a key's client": "keys:\n  - {id: abcd2345, hash: '" + hash + "', scopes: [market:read], client: " + name + "}\n",
-			"a key's id":     "keys:\n  - {id: " + name + ", hash: '" + hash + "', scopes: [market:read]}\n",
+			"a key's client": "keys:\n  - {id: abcd2345, hash: '" + hash + "', scopes: ['market:read'], client: " + name + "}\n",
+			"a key's id":     "keys:\n  - {id: " + name + ", hash: '" + hash + "', scopes: ['market:read']}\n",
 			"settings":       "clients:\n  " + name + ": {streams: 1}\n",
 		} {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -43,8 +43,8 @@ func TestNames_thatAreTaken(t *testing.T) {
 	}
 }
 
-// TestRing_Valid: a key that has expired is nobody's.
-func TestRing_Valid(t *testing.T) {
+// TestRing_AnyValid: a key that has expired is nobody's.
+func TestRing_AnyValid(t *testing.T) {
 	now := time.Now()
 	scopes, err := keys.ParseScopes(keys.MarketRead)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestRing_Valid(t *testing.T) {
 	}
 	k.Expires = now.Add(time.Hour)
 	ring := keys.NewRing(k)
-	if !ring.Valid(now) || ring.Valid(now.Add(2*time.Hour)) || keys.NewRing().Valid(now) {
-		t.Errorf("%v now, %v later, %v without one", ring.Valid(now), ring.Valid(now.Add(2*time.Hour)), keys.NewRing().Valid(now))
+	if !ring.AnyValid(now) || ring.AnyValid(now.Add(2*time.Hour)) || keys.NewRing().AnyValid(now) {
+		t.Errorf("%v now, %v later, %v without one", ring.AnyValid(now), ring.AnyValid(now.Add(2*time.Hour)), keys.NewRing().AnyValid(now))
 	}
 }

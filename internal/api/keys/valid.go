@@ -20,8 +20,8 @@ func (f *File) Holds(scope string, now time.Time) bool {
 	return slices.ContainsFunc(f.Keys, func(k Key) bool { return k.Scopes.Has(scope) && !k.Expired(now) })
 }
 
-// Valid tells whether there is a key that is valid now: somebody who can be told apart from callers without one.
-func (r *Ring) Valid(now time.Time) bool {
+// AnyValid tells whether there is a key that is valid now: somebody who can be told apart from callers without one.
+func (r *Ring) AnyValid(now time.Time) bool {
 	for _, k := range r.held.Load().keys {
 		if !k.Expired(now) {
 			return true
