@@ -26,6 +26,13 @@ const Keyless = "keyless"
 
 type clientKey struct{}
 
+// AsksClient tells that a context's Value is asked for its client. A context that is made for each request anyway can answer
+// that itself, with a Client, and needs none of [WithClient] around it.
+func AsksClient(key any) bool {
+	_, ok := key.(clientKey)
+	return ok
+}
+
 // WithClient puts the calls under ctx on a client's account. A nil client leaves ctx as it is.
 func WithClient(ctx context.Context, c Client) context.Context {
 	if c == nil {
