@@ -1,9 +1,11 @@
 package api
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5/middleware"
@@ -19,7 +21,41 @@ func (s *Server) believing(h http.Handler) http.Handler {
 	for i, p := range s.cfg.TrustedProxies {
 		networks[i] = p.String()
 	}
-	return middleware.ClientIPFromXFF(networks...)(h)
+	return s.withoutPorts(middleware.ClientIPFromXFF(networks...)(h))
+}
+
+// withoutPorts takes the ports out of what proxies say of addresses. Some write the caller's whole endpoint (Azure Application
+// Gateway does), and the middleware behind this takes an entry with a port for no address: all callers would be one.
+func (s *Server) withoutPorts(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if said := r.Header["X-Forwarded-For"]; slices.ContainsFunc(said, mayHavePorts) && s.proxied(r) {
+			bare := make([]string, len(said))
+			for i, list := range said {
+				bare[i] = bareAddresses(list)
+			}
+			r = r.WithContext(r.Context()) // a handler leaves a request that it was given as it is
+			r.Header = maps.Clone(r.Header)
+			r.Header["X-Forwarded-For"] = bare
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// mayHavePorts is false for most lists: those of IPv4 addresses without ports.
+func mayHavePorts(list string) bool { return strings.IndexByte(list, ':') >= 0 }
+
+// bareAddresses writes the entries `ip:port`, `[ip]:port` and `[ip]` of a list as `ip`, and leaves all others as they are.
+func bareAddresses(list string) string {
+	entries := strings.Split(list, ",")
+	for i, entry := range entries {
+		entry = strings.TrimSpace(entry)
+		if a, err := netip.ParseAddrPort(entry); err == nil {
+			entries[i] = a.Addr().String()
+		} else if inner, ok := strings.CutPrefix(entry, "["); ok && strings.HasSuffix(inner, "]") {
+			entries[i] = strings.TrimSuffix(inner, "]")
+		}
+	}
+	return strings.Join(entries, ",")
 }
 
 // peer is the address at the other end of a request's connection; not valid where that has none.
@@ -59,9 +95,27 @@ func (s *Server) proxied(r *http.Request) bool {
 	return false
 }
 
-// forwarded tells whether a request says that somebody passed it on.
+// forwarded tells whether a request says that somebody passed it on. A request has few headers: to look at each is cheaper
+// than to look for each of these.
 func forwarded(h http.Header) bool {
-	return len(h["X-Forwarded-For"])+len(h["Forwarded"])+len(h["X-Real-Ip"]) > 0
+	for name := range h {
+		if passedOn(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// passedOn tells whether a header is one that a proxy adds, and neither a browser nor a program that asks by itself: the
+// standard ones (RFC 7239, RFC 9110 section 7.6.3), X-Forwarded-For with all of its kind, and what common proxies and content
+// delivery networks say of the caller in words of their own.
+func passedOn(name string) bool {
+	switch name {
+	case "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fly-Client-Ip",
+		"Fastly-Client-Ip", "X-Azure-Clientip", "X-Envoy-External-Address", "X-Original-Forwarded-For":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Forwarded")
 }
 
 // secure tells whether the caller's own connection is encrypted: the one to us, or the one to a trusted proxy, which is the

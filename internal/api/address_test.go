@@ -45,7 +45,11 @@ func TestForwarded_toLoopbackWithoutAKey(t *testing.T) {
 			t.Errorf("%s without: %d %s", target, w.Code, w.Body)
 		}
 	}
-	for _, header := range []string{"X-Forwarded-For", "Forwarded", "X-Real-IP"} {
+	for _, header := range []string{
+		"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Server",
+		"X-Client-IP", "X-Cluster-Client-IP", "True-Client-IP", "CF-Connecting-IP", "Fly-Client-IP", "Fastly-Client-IP", "X-Azure-ClientIP",
+		"X-Envoy-External-Address", "X-Original-Forwarded-For",
+	} {
 		for _, target := range []string{bookURL, "/v1/exchanges", "/v1/price?symbol=BTC/USDT", "/v1/circuits", "/v1/exchanges/okx/balance"} {
 			f(r.server.Public(), target, header)
 		}
@@ -132,6 +136,19 @@ func TestAddress_ofWhoAsks(t *testing.T) {
 	f(proxies, "10.1.1.1:1", "198.51.100.1", "X-Forwarded-For", "1.2.3.4", "X-Forwarded-For", "198.51.100.1")
 	f(proxies, "[2001:db8:1::5]:1", "2001:db8:2::1", "X-Forwarded-For", "2001:db8:2::1")
 	f(proxies, "203.0.113.7:1", "203.0.113.7", "X-Forwarded-For", "198.51.100.1") // no proxy of ours
+	// Some proxies write the port, too.
+	f(proxies, "10.1.1.1:1", "198.51.100.1", "X-Forwarded-For", "198.51.100.1:5000")
+	f(proxies, "10.1.1.1:1", "198.51.100.1", "X-Forwarded-For", "1.2.3.4:1, 198.51.100.1:5000 , 10.2.2.2:80")
+	f(proxies, "10.1.1.1:1", "198.51.100.1", "X-Forwarded-For", "1.2.3.4", "X-Forwarded-For", "198.51.100.1:5000")
+	f(proxies, "10.1.1.1:1", "2001:db8:2::1", "X-Forwarded-For", "[2001:db8:2::1]:5000, [2001:db8:1::9]:80")
+	f(proxies, "10.1.1.1:1", "2001:db8:2::1", "X-Forwarded-For", "[2001:db8:2::1]")
+	f(proxies, "10.1.1.1:1", "198.51.100.1", "X-Forwarded-For", "[::ffff:198.51.100.1]:5000")
+	f(proxies, "10.1.1.1:1", "fe80::1", "X-Forwarded-For", "[fe80::1%eth0]:5000")
+	f(proxies, "10.1.1.1:1", "2001:db8:2::1", "X-Forwarded-For", "198.51.100.1:5000, 2001:db8:2::1")
+	f(proxies, "203.0.113.7:1", "203.0.113.7", "X-Forwarded-For", "198.51.100.1:5000") // no proxy of ours
+	for _, bad := range []string{"198.51.100.1:", "198.51.100.1:70000", "198.51.100.1:1:2", "[198.51.100.1", "[]", "[]:80", ":80", "2001:db8:2::1]:80"} {
+		f(proxies, "10.1.1.1:1", "10.1.1.1", "X-Forwarded-For", "1.2.3.4, "+bad)
+	}
 	f(proxies, "10.1.1.1:1", "10.1.1.1", "X-Forwarded-For", "nonsense")
 	f(proxies, "10.1.1.1:1", "10.1.1.1", "X-Forwarded-For", "198.51.100.1, nonsense")
 	f(proxies, "10.1.1.1:1", "10.1.1.1")

@@ -23,7 +23,7 @@ func (s *Server) crossOrigin(h http.Handler) http.Handler {
 	return cors.Handler(cors.Options{
 		AllowOriginFunc: func(_ *http.Request, origin string) bool { return s.invited(origin) },
 		AllowedMethods:  []string{http.MethodGet},
-		AllowedHeaders:  []string{"Authorization", "X-API-Key", "Last-Event-ID"},
+		AllowedHeaders:  []string{"Authorization", "X-API-Key", "X-MBX-APIKEY", "Last-Event-ID"}, // a facade's key, too
 		ExposedHeaders:  []string{"Age", "Cache-Status", "Retry-After", "RateLimit", "RateLimit-Policy", "X-Request-Id"},
 		MaxAge:          preflightAge,
 	})(h)

@@ -37,7 +37,7 @@ func TestCORS_isOffByDefault(t *testing.T) {
 func TestCORS_invitedPagesMayRead(t *testing.T) {
 	r := newDeskRig(t, withDesk, func(c *api.Config) { c.MarketNeedsKey = true })
 	for _, origin := range []string{desk, "http://localhost:3000"} {
-		for _, header := range []string{"authorization", "x-api-key", "last-event-id", "authorization,x-api-key"} {
+		for _, header := range []string{"authorization", "x-api-key", "x-mbx-apikey", "last-event-id", "authorization,x-api-key"} {
 			h := r.preflight(origin, "GET", header)
 			if h.Get("Access-Control-Allow-Origin") != origin || h.Get("Access-Control-Allow-Methods") != "GET" || h.Get("Access-Control-Max-Age") != "600" || h.Get("RateLimit") != "" {
 				t.Errorf("%s for %s: %v", origin, header, h)
@@ -61,7 +61,7 @@ func TestCORS_invitedPagesMayRead(t *testing.T) {
 			t.Errorf("Vary: %q", w.Header()["Vary"])
 		}
 	}
-	if got := metric(t, r.registry, "gateway_http_requests_total", "route", "other", "method", "OPTIONS", "code", "200"); got != 8 {
+	if got := metric(t, r.registry, "gateway_http_requests_total", "route", "other", "method", "OPTIONS", "code", "200"); got != 10 {
 		t.Errorf("preflights counted: %v", got)
 	}
 	if got := metric(t, r.registry, "gateway_client_requests_total", "client", clientOf(t, r, keys.MarketRead), "outcome", "accepted"); got != 2 {

@@ -65,6 +65,11 @@ func TestRequestID_isKeptIfHarmless(t *testing.T) {
 	f("a b", false)
 	f("a\nlevel=ERROR", false)
 	f("ü", false)
+	// A key that was pasted into the wrong header must not be logged.
+	f("gw_abcd2345_0000000000000000000000fake", false)
+	f("run-gw_abcd2345_0000000000000000000000fake", false)
+	f("GW_ABCD2345_0000000000000000000000FAKE", false)
+	f("gw-7.fgw", true)
 	if a, b := r.get("/livez").Header().Get("X-Request-Id"), r.get("/livez").Header().Get("X-Request-Id"); a == b {
 		t.Errorf("two requests are called %s", a)
 	}
