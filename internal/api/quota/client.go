@@ -8,20 +8,24 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// Client is one client and its quota. It is safe for concurrent use and nothing of it waits. A nil Client is a caller without
-// a key: it has no quota and no name.
+// Client is one client and its quota. It is safe for concurrent use and nothing of it waits. All callers without a key
+// together are one, see [Clients.Keyless]. A nil Client is nobody's: it has no name, is counted nowhere and let through always.
 type Client struct {
 	name     string
 	policy   atomic.Pointer[policy]
 	inFlight atomic.Int64
 	streams  atomic.Int64
 	counts   counts
+	minute   minute
+	net      atomic.Int64 // units spent, less those given back
+
+	// crowded tells whether there is somebody to leave room to. Nil: always. Callers without a key are asked it at their bound
+	// alone; they have no quota, and of them nothing below is used.
+	crowded func() bool
 
 	mu       sync.Mutex // covers what is below
 	requests bucket
 	upstream bucket
-	minute   minute
-	net      int64 // units spent, less those given back
 }
 
 var _ market.Client = (*Client)(nil)
@@ -40,6 +44,16 @@ func newClient(name string, l Limits) *Client {
 	return c
 }
 
+// newKeyless is the client of all callers without a key. Its limits are of what it does at once.
+func newKeyless(l Limits, crowded func() bool) *Client {
+	c := &Client{name: market.Keyless, crowded: crowded}
+	c.policy.Store(&policy{limits: l})
+	return c
+}
+
+// keyless tells that the client has no quota, being nobody or all who have no key.
+func (c *Client) keyless() bool { return c == nil || c.crowded != nil }
+
 // set changes what the client may do from now on. What it has left stays, cut to the new limit.
 func (c *Client) set(l Limits, now time.Time) {
 	if c.policy.Load().limits == l {
@@ -52,7 +66,7 @@ func (c *Client) set(l Limits, now time.Time) {
 	c.policy.Store(&policy{limits: l, header: policyHeader(l)})
 }
 
-// Name is the client's name in the keys file, "" for callers without a key.
+// Name is the client's name in the keys file, or [market.Keyless]; "" for nobody.
 func (c *Client) Name() string {
 	if c == nil {
 		return ""
@@ -82,6 +96,11 @@ func (c *Client) Request(now time.Time) Verdict {
 	if c == nil {
 		return Verdict{OK: true}
 	}
+	if c.keyless() {
+		c.minute.request(now, true)
+		c.counts.accepted.Add(1)
+		return Verdict{OK: true}
+	}
 	c.mu.Lock()
 	ok := c.requests.take(now)
 	v := Verdict{OK: ok, Limit: c.requests.size}
@@ -89,8 +108,8 @@ func (c *Client) Request(now time.Time) Verdict {
 	if !ok {
 		v.Wait = c.requests.wait(now)
 	}
-	c.minute.request(now, ok)
 	c.mu.Unlock()
+	c.minute.request(now, ok)
 	if ok {
 		c.counts.accepted.Add(1)
 	} else {
@@ -101,17 +120,15 @@ func (c *Client) Request(now time.Time) Verdict {
 
 // Afford implements market.Client: a call may begin as long as one unit is left, whatever it will cost.
 func (c *Client) Afford() (wait time.Duration, ok bool) {
-	if c == nil {
+	if c.keyless() {
 		return 0, true
 	}
 	now := time.Now()
 	c.mu.Lock()
 	wait = c.upstream.wait(now)
-	if wait > 0 {
-		c.minute.refusal(now)
-	}
 	c.mu.Unlock()
 	if wait > 0 {
+		c.minute.refusal(now)
 		c.counts.upstream.Add(1)
 	}
 	return wait, wait == 0
@@ -123,12 +140,13 @@ func (c *Client) Spend(units int) {
 		return
 	}
 	now := time.Now()
-	c.mu.Lock()
-	c.upstream.spend(now, units)
+	if !c.keyless() {
+		c.mu.Lock()
+		c.upstream.spend(now, units)
+		c.mu.Unlock()
+	}
 	c.minute.spent(now, units)
-	c.net += int64(units)
-	c.counts.weight.Store(max(c.counts.weight.Load(), c.net))
-	c.mu.Unlock()
+	c.counts.spent(c.net.Add(int64(units)))
 }
 
 // Enter begins a request. False: as many of the client's are being answered as may be. Every true is followed by one Leave.
@@ -157,23 +175,18 @@ func (c *Client) CloseStream() {
 
 // one takes one place of limit; a limit that was lowered takes away nobody's.
 func (c *Client) one(n *atomic.Int64, limit int, refused *atomic.Int64) bool {
-	if n.Add(1) <= int64(limit) {
+	if n.Add(1) <= int64(limit) || c.crowded != nil && !c.crowded() {
 		return true
 	}
 	n.Add(-1)
 	refused.Add(1)
-	now := time.Now()
-	c.mu.Lock()
-	c.minute.refusal(now)
-	c.mu.Unlock()
+	c.minute.refusal(time.Now())
 	return false
 }
 
 // Usage is what the client does now and did in the last minute.
 func (c *Client) Usage(now time.Time) Usage {
 	u := Usage{Client: c.name, InFlight: int(c.inFlight.Load()), Streams: int(c.streams.Load())}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	u.Requests, u.Refused, u.Upstream = c.minute.sum(now)
 	return u
 }

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,12 +40,14 @@ type Config struct {
 	Metrics  prometheus.Registerer // nil registers nothing
 }
 
-// Clients are all clients that have a key in the ring's file, each with its quota. They follow the file: new settings count
-// from the next request on and take nothing of what a client has left, and a client without keys is forgotten together with
-// its metrics. So there are never more of them than keys in the file. Safe for concurrent use.
+// Clients are all clients that have a key in the ring's file, each with its quota, and one for all callers without a key. They
+// follow the file: new settings count from the next request on and take nothing of what a client has left, and a client
+// without keys is forgotten together with its metrics. So there is never more than one of them beyond the keys in the file.
+// Safe for concurrent use.
 type Clients struct {
 	defaults atomic.Pointer[Limits]
 	ring     *keys.Ring
+	keyless  *Client
 
 	following sync.Mutex // one at a time brings all up to date
 	all       atomic.Pointer[table]
@@ -60,6 +63,7 @@ type table struct {
 func New(c Config) *Clients {
 	cs := &Clients{ring: c.Ring}
 	cs.defaults.Store(c.Defaults.complete())
+	cs.keyless = newKeyless(Limits{InFlight: 500, Streams: 5000}, func() bool { return c.Ring.AnyValid(time.Now()) })
 	cs.all.Store(&table{})
 	cs.follow()
 	if c.Metrics != nil {
@@ -68,11 +72,36 @@ func New(c Config) *Clients {
 	return cs
 }
 
-// Of is the client of a key: the same one for all keys of a client, as long as the file has one of them. It is nil for a nil
-// key: a caller without a key has no quota, and every method of a nil *Client lets it through.
+// Keyless is all callers without a key together. They have no quota: of requests and of units of the exchanges' limits they
+// may use what there is. But once the file holds a valid key they may have at most half of the requests in flight and half of
+// the streams, so that whoever has a key finds room.
+func (cs *Clients) Keyless() *Client { return cs.keyless }
+
+// Halve says how many requests in flight and streams there are in all, of which callers without a key may have half (at least
+// one); 1,000 and 10,000 until it is said. It counts from the next request on.
+func (cs *Clients) Halve(inFlight, streams int) {
+	cs.keyless.policy.Store(&policy{limits: Limits{InFlight: max(1, inFlight/2), Streams: max(1, streams/2)}})
+}
+
+// each is every client of the file as it is now, and the callers without a key.
+func (cs *Clients) each() iter.Seq[*Client] {
+	return func(yield func(*Client) bool) {
+		if !yield(cs.keyless) {
+			return
+		}
+		for _, c := range cs.follow().clients {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Of is the client of a key: the same one for all keys of a client, as long as the file has one of them. Without a key it is
+// [Clients.Keyless].
 func (cs *Clients) Of(k *keys.Key) *Client {
 	if k == nil {
-		return nil
+		return cs.keyless
 	}
 	if c := cs.follow().clients[k.Client]; c != nil {
 		return c
@@ -127,10 +156,10 @@ func (cs *Clients) SetDefaults(l Limits) {
 
 // Usage is what a client does.
 type Usage struct {
-	Client   string
-	Requests int64 // of the last minute, refused ones included
-	Refused  int64 // of the last minute, by the client's quota
-	Upstream int64 // units of the exchanges' limits of the last minute
+	Client   string // its name in the keys file, or market.Keyless
+	Requests int64  // of the last minute, refused ones included
+	Refused  int64  // of the last minute, by the client's quota or for its share
+	Upstream int64  // units of the exchanges' limits of the last minute
 	InFlight int
 	Streams  int
 }
@@ -141,11 +170,11 @@ func (u *Usage) idle() bool {
 }
 
 // Top lists the n clients that did most in the last minute: by units of the exchanges' limits, then by requests, then by
-// streams. Clients that do nothing are not in it.
+// streams. Callers without a key are one of them. Clients that do nothing are not in it.
 func (cs *Clients) Top(n int) []Usage {
 	now := time.Now()
 	all := make([]Usage, 0, n)
-	for _, c := range cs.follow().clients {
+	for c := range cs.each() {
 		if u := c.Usage(now); !u.idle() {
 			all = append(all, u)
 		}

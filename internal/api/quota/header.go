@@ -11,7 +11,7 @@ func policyHeader(l Limits) string {
 	return `"requests";q=` + strconv.Itoa(l.RequestsPerSecond) + `;w=1, "upstream";q=` + strconv.Itoa(l.UpstreamPerMinute) + `;w=60`
 }
 
-// RateLimitPolicy is the value of the header RateLimit-Policy, "" for callers without a key. It is made once for each change
+// RateLimitPolicy is the value of the header RateLimit-Policy, "" for callers without a key: they have no quota. It is made once for each change
 // of the limits.
 func (c *Client) RateLimitPolicy() string {
 	if c == nil {
@@ -24,7 +24,7 @@ func (c *Client) RateLimitPolicy() string {
 // as it is now. t is the seconds until the whole quota is there again, or until one is there if none is left, which then is
 // no later than Retry-After. It appends nothing for callers without a key.
 func (c *Client) AppendRateLimit(dst []byte, v Verdict, now time.Time) []byte {
-	if c == nil {
+	if c.keyless() {
 		return dst
 	}
 	c.mu.Lock()

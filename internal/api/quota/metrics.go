@@ -12,6 +12,16 @@ type counts struct {
 	weight                                      atomic.Int64 // the most that was ever spent net: a counter does not fall when units are given back
 }
 
+// spent takes over what was spent net, as far as it is more than ever.
+func (c *counts) spent(net int64) {
+	for {
+		most := c.weight.Load()
+		if net <= most || c.weight.CompareAndSwap(most, net) {
+			return
+		}
+	}
+}
+
 // outcomes are the closed set of what becomes of a request at a quota.
 func (c *counts) outcomes(f func(outcome string, n int64)) {
 	f("accepted", c.accepted.Load())
@@ -32,11 +42,11 @@ func newCollector(cs *Clients) *collector {
 	return &collector{
 		clients: cs,
 		requests: prometheus.NewDesc("gateway_client_requests_total",
-			"Requests of clients by what their quota said: accepted by the rate of requests; or refused for the rate, for too many in flight, "+
+			"Requests of clients, and of callers without a key (keyless), by what their quota said: accepted by the rate of requests; or refused for the rate, for too many in flight, "+
 				"for too many streams, or for the units of exchanges' limits, where a stale copy may have been served instead.",
 			[]string{"client", "outcome"}, nil),
 		weight: prometheus.NewDesc("gateway_client_upstream_weight_total",
-			"Units of exchanges' limits that were spent on behalf of clients, each by the one that began the call.", []string{"client"}, nil),
+			"Units of exchanges' limits that were spent on behalf of clients, and of callers without a key (keyless), each by the one that began the call.", []string{"client"}, nil),
 	}
 }
 
@@ -48,10 +58,10 @@ func (m *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *collector) Collect(ch chan<- prometheus.Metric) {
-	for name, c := range m.clients.follow().clients {
+	for c := range m.clients.each() {
 		c.counts.outcomes(func(outcome string, n int64) {
-			ch <- prometheus.MustNewConstMetric(m.requests, prometheus.CounterValue, float64(n), name, outcome)
+			ch <- prometheus.MustNewConstMetric(m.requests, prometheus.CounterValue, float64(n), c.name, outcome)
 		})
-		ch <- prometheus.MustNewConstMetric(m.weight, prometheus.CounterValue, float64(c.counts.weight.Load()), name)
+		ch <- prometheus.MustNewConstMetric(m.weight, prometheus.CounterValue, float64(c.counts.weight.Load()), c.name)
 	}
 }

@@ -183,10 +183,10 @@ func TestClient_places(t *testing.T) {
 	f("streams", c.OpenStream, c.CloseStream, 3)
 }
 
-// TestClient_nil: a caller without a key has no quota, no name and no headers.
+// TestClient_nil: what is nobody's has no quota, no name and no headers.
 func TestClient_nil(t *testing.T) {
-	c := quota.New(quota.Config{Ring: keys.NewRing()}).Of(nil)
-	if c != nil || c.Name() != "" || c.RateLimitPolicy() != "" || c.Limits() != (quota.Limits{}) {
+	var c *quota.Client
+	if c.Name() != "" || c.RateLimitPolicy() != "" || c.Limits() != (quota.Limits{}) {
 		t.Errorf("%+v", c)
 	}
 	v := c.Request(time.Now())
@@ -384,27 +384,29 @@ func TestClients_metrics(t *testing.T) {
 	path, ring, cs := follow(t, quota.Config{Metrics: reg, Defaults: quota.Limits{RequestsPerSecond: 1, UpstreamPerMinute: 10, InFlight: 1, Streams: 1}})
 	a, b := newKey(t, "desk-a"), newKey(t, "desk-b")
 	add(t, path, ring, a, b)
+	var idle, nobody string
+	for _, outcome := range []string{"accepted", "rate", "in_flight", "streams", "upstream"} {
+		idle += fmt.Sprintf("NAME{client=\"desk-b\",outcome=%q} 0\n", outcome)
+		nobody += fmt.Sprintf("NAME{client=\"keyless\",outcome=%q} 0\n", outcome)
+	}
 	compare := func(weight string, a [5]int, more string) {
 		t.Helper()
-		want := `# HELP gateway_client_requests_total Requests of clients by what their quota said: accepted by the rate of requests; or refused for the rate, for too many in flight, for too many streams, or for the units of exchanges' limits, where a stale copy may have been served instead.
+		want := `# HELP gateway_client_requests_total Requests of clients, and of callers without a key (keyless), by what their quota said: accepted by the rate of requests; or refused for the rate, for too many in flight, for too many streams, or for the units of exchanges' limits, where a stale copy may have been served instead.
 # TYPE gateway_client_requests_total counter
 `
 		for i, outcome := range []string{"accepted", "rate", "in_flight", "streams", "upstream"} {
 			want += fmt.Sprintf("gateway_client_requests_total{client=\"desk-a\",outcome=%q} %d\n", outcome, a[i])
 		}
-		want += strings.ReplaceAll(more, "NAME", "gateway_client_requests_total") +
-			"# HELP gateway_client_upstream_weight_total Units of exchanges' limits that were spent on behalf of clients, each by the one that began the call.\n" +
+		want += strings.ReplaceAll(more+nobody, "NAME", "gateway_client_requests_total") +
+			"# HELP gateway_client_upstream_weight_total Units of exchanges' limits that were spent on behalf of clients, and of callers without a key (keyless), each by the one that began the call.\n" +
 			"# TYPE gateway_client_upstream_weight_total counter\ngateway_client_upstream_weight_total{client=\"desk-a\"} " + weight + "\n"
 		if more != "" {
 			want += "gateway_client_upstream_weight_total{client=\"desk-b\"} 0\n"
 		}
+		want += "gateway_client_upstream_weight_total{client=\"keyless\"} 0\n"
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(want)); err != nil {
 			t.Error(err)
 		}
-	}
-	var idle string
-	for _, outcome := range []string{"accepted", "rate", "in_flight", "streams", "upstream"} {
-		idle += fmt.Sprintf("NAME{client=\"desk-b\",outcome=%q} 0\n", outcome)
 	}
 	compare("0", [5]int{}, idle)
 
@@ -435,7 +437,7 @@ func TestClients_metrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	reload(t, ring)
-	if n, err := testutil.GatherAndCount(reg); err != nil || n != 0 {
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 6 { // those of callers without a key
 		t.Errorf("%d series of nobody, %v", n, err)
 	}
 }
