@@ -58,7 +58,7 @@ func TestQuota_isTheClients(t *testing.T) {
 		f(r.a1, bookURL, 429, policy, `"requests";r=0;t=1, "upstream";r=600;t=0`)
 		asked := r.books.count()
 		p := readProblem(t, r.get(bookURL, "X-API-Key", r.a2))
-		if p.Code != "client_rate_limited" || *p.RetryAfterMS != 1000 || p.CCXTClass != "RateLimitExceeded" || !strings.Contains(p.Detail, "4 requests a second") || r.books.count() != asked {
+		if p.Code != "client_rate_limited" || *p.RetryAfterMS != 1000 || p.CCXTClass != "RateLimitExceeded" || !strings.Contains(p.Detail, "4 requests a second") || strings.Contains(p.Detail, "units") || r.books.count() != asked {
 			t.Errorf("%+v, %d questions more", p, r.books.count()-asked)
 		}
 		const other = `"requests";q=100;w=1, "upstream";q=2000;w=60`
@@ -118,6 +118,10 @@ func TestClient_isOnTheAccountOfWhatItAsks(t *testing.T) {
 		p := readProblem(t, w)
 		if p.Status != 429 || p.Code != "client_rate_limited" || p.Origin != "gateway" || p.Reason != "client_limited" || *p.RetryAfterMS < 11_000 || *p.RetryAfterMS > 14_000 {
 			t.Errorf("%+v", p)
+		}
+		// 10 units are owed and one is needed, of one a second: the clock of these tests begins at midnight.
+		if !strings.Contains(p.Detail, "units of exchanges' limits") || !strings.Contains(p.Detail, "The next call may begin at 2000-01-01 00:00:11 UTC.") || strings.Contains(p.Detail, "wrong keys") {
+			t.Errorf("detail: %s", p.Detail)
 		}
 		r.get(bookURL)
 		if got := strings.Join(names, ","); got != "desk-a,desk-a," {

@@ -172,6 +172,9 @@ func (s *Server) exchangeProblem(err error) problem {
 	if kind == market.KindIsolated || kind == market.KindWithheld {
 		meaning += until(e.RetryAfter)
 	}
+	if kind == market.KindClientLimited {
+		meaning = unitsSpent + instant(" The next call may begin at ", e.RetryAfter, ".")
+	}
 	p.detail = detail(meaning, e)
 	if code == CodeUpstreamError && e.OurFault {
 		p.detail = detail(ourFault, e)
@@ -204,6 +207,9 @@ func classOf(err error) market.Class {
 // ourFault is said instead of the row's meaning: the exchange was reached, and answered.
 const ourFault = "The exchange refused the gateway's own request as wrong. Trying again does not help; please report it."
 
+// unitsSpent is said instead of the row's meaning, which is of all quotas.
+const unitsSpent = "This client has used up its quota of units of exchanges' limits a minute: its calls to exchanges cost them."
+
 // detail says what happened, meaning first, from the parts of an error that are ours: its operation, the HTTP status, and the exchange's
 // code if it looks like one.
 func detail(meaning string, e *market.Error) string {
@@ -223,13 +229,16 @@ func detail(meaning string, e *market.Error) string {
 // endSlack is what an answer is written later than its error, or than the clock of its end, without moving that end by a second.
 const endSlack = 10 * time.Millisecond
 
-// until says when an operator's word ends by itself, if that is known, rounded up to a second.
-func until(left time.Duration) string {
+// until says when an operator's word ends by itself, if that is known.
+func until(left time.Duration) string { return instant(" It ends by itself at ", left, " at the latest.") }
+
+// instant says what will be after some time, rounded up to a second; nothing if that is not known.
+func instant(what string, left time.Duration, rest string) string {
 	if left <= 0 {
 		return ""
 	}
 	end := time.Now().Add(left - endSlack).Truncate(time.Second).Add(time.Second)
-	return " It ends by itself at " + end.UTC().Format("2006-01-02 15:04:05") + " UTC at the latest."
+	return what + end.UTC().Format("2006-01-02 15:04:05") + " UTC" + rest
 }
 
 // append writes the problem document.

@@ -81,6 +81,8 @@ func (s *Server) streamError(err error) error {
 		return s.unauthenticated()
 	case errors.Is(err, stream.ErrFull):
 		return &requestError{code: CodeOverloaded, detail: "Too many stream clients are connected."}
+	case errors.Is(err, stream.ErrCrowded):
+		return &requestError{code: CodeOverloaded, detail: "Too many stream clients of this address have yet to send their key."}
 	case errors.Is(err, stream.ErrStopping), errors.Is(err, hub.ErrClosing):
 		return &requestError{code: CodeShuttingDown, detail: s.catalogue[CodeShuttingDown].Meaning}
 	case errors.Is(err, hub.ErrTooMany):
@@ -183,7 +185,7 @@ func (s *Server) webSocket(_ context.Context, c *call, r *http.Request, _ *query
 		return stream.ErrStopping
 	}
 	needed := s.marketNeedsKey(c)
-	e := stream.Entry{NeedsKey: needed && c.key == nil, Admit: s.admit(address(r), needed)}
+	e := stream.Entry{NeedsKey: needed && c.key == nil, From: network(address(r)), Admit: s.admit(address(r), needed)}
 	var err error
 	if e.Admission, err = s.admission(c.key, c.client); err != nil {
 		return err

@@ -18,7 +18,7 @@ func (c *session) authenticate(q *request) ending {
 	}
 	c.entry.Admission = a
 	if !c.keyBy.IsZero() {
-		c.streams.named()
+		c.streams.named(c.entry.From)
 		c.keyBy = time.Time{}
 	}
 	c.stop = c.entry.watch(c.keyOver)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -293,6 +294,73 @@ func TestAuth_fewMayBeWithoutTheirKey(t *testing.T) {
 		synctest.Wait()
 		if n := r.clients("websocket"); n != 1 {
 			t.Errorf("%d are connected after a minute", n)
+		}
+	})
+}
+
+// TestAuth_fewOfOneNetworkMayBeWithoutTheirKey, so that one network shuts no other out.
+func TestAuth_fewOfOneNetworkMayBeWithoutTheirKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		d := newDoor()
+		r := serve(t, p)
+		here, there := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("2001:db8:1:2::")
+		from, needs := here, true
+		r.entry = func(*http.Request) stream.Entry { return stream.Entry{NeedsKey: needs, From: from, Admit: d.admit} }
+		var all []*rawClient
+		for range stream.MaxUnnamedFrom {
+			all = append(all, upgrade(t, p.dial()))
+		}
+		refused := func() bool {
+			conn := p.dial()
+			_, _ = io.WriteString(conn, handshake)
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+			synctest.Wait()
+			return res.StatusCode == http.StatusTeapot
+		}
+		if !refused() {
+			t.Error("one more of the network was let in")
+		}
+		from = there
+		if refused() {
+			t.Error("another network is shut out")
+		}
+		from, needs = here, false
+		if refused() {
+			t.Error("one that needs to send no key is shut out")
+		}
+		needs = true
+		all[0].put(masked(fin|opText, auth(goodKey)))
+		if op, payload, err := all[0].frame(); err != nil || op != opText || !strings.Contains(string(payload), `"type":"auth"`) {
+			t.Fatalf("%d %s %v", op, payload, err)
+		}
+		if refused() {
+			t.Error("the one that sent its key makes no room")
+		}
+		for range 3 { // each of them has gone
+			if refused() {
+				t.Error("those that are gone make no room")
+			}
+		}
+		for _, c := range all {
+			_ = c.Close()
+		}
+		synctest.Wait()
+		if n := r.clients("websocket"); n != 0 {
+			t.Errorf("%d are connected", n)
+		}
+		for range stream.MaxUnnamedFrom {
+			all = append(all, upgrade(t, p.dial()))
+		}
+		if !refused() {
+			t.Error("those that sent their key are still counted as gone")
+		}
+		for _, c := range all {
+			_ = c.Close()
 		}
 	})
 }

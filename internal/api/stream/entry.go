@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -36,6 +37,9 @@ type Entry struct {
 	Admission // of a key in the request's header; zero without one
 	// NeedsKey is set where no key came with the request and one is needed: the first message has to bring it within KeyBound.
 	NeedsKey bool
+	// From is the network that the client comes from, and what MaxUnnamedFrom is counted by. Invalid: nobody knows, and
+	// MaxUnnamed alone bounds those.
+	From netip.Addr
 	// Admit checks the key of a first message. Its errors are put into words by Config.Describe. Nil: no message brings a key.
 	Admit func(key string) (Admission, error)
 }
@@ -46,6 +50,13 @@ const KeyBound = 5 * time.Second
 // MaxUnnamed is how many clients that need a key may be connected without having sent it. Each is closed within KeyBound;
 // a client beyond the bound is refused as where there are too many.
 const MaxUnnamed = 1000
+
+// MaxUnnamedFrom is how many of them may come from one network, so that one alone shuts nobody else out. Bots of one machine
+// that open more at once than this are refused for one round trip, or send their keys in headers.
+const MaxUnnamedFrom = 50
+
+// ErrCrowded refuses a client beyond MaxUnnamedFrom.
+var ErrCrowded = errors.New("too many stream clients of this address have yet to send their key")
 
 // ErrKeyNeeded is a client whose first message should have brought a key and did not.
 var ErrKeyNeeded = errors.New("the first message has to bring a key")

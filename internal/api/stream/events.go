@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"exchange-gateway/internal/feed/hub"
@@ -24,10 +25,10 @@ func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, af
 	if err != nil {
 		return err
 	}
-	if err := s.enter(false); err != nil {
+	if err := s.enter(&Entry{}); err != nil {
 		return err
 	}
-	defer s.leave(false)
+	defer s.leave(false, netip.Addr{})
 	client := s.cfg.Hub.NewClient()
 	defer client.Close()
 	if err := client.Subscribe(l, t, after); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -88,7 +89,8 @@ type Streams struct {
 
 	mu      sync.Mutex
 	clients int
-	unnamed int // of clients, those that have yet to send their key
+	unnamed int                // of clients, those that have yet to send their key
+	from    map[netip.Addr]int // of unnamed, how many by network: never more entries than those
 	closing bool
 	running sync.WaitGroup
 	base    context.Context // ends when Close runs out of patience
@@ -106,45 +108,61 @@ func New(cfg Config) *Streams {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Streams{cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Metrics)}
+	s := &Streams{cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Metrics), from: make(map[netip.Addr]int)}
 	s.base, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
 // enter makes room for one client; leave gives it back. One that has yet to send its key takes a place among those, too, until
 // named or leave.
-func (s *Streams) enter(unnamed bool) error {
+func (s *Streams) enter(e *Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closing:
 		return ErrStopping
-	case s.clients >= s.cfg.MaxClients, unnamed && s.unnamed >= MaxUnnamed:
+	case s.clients >= s.cfg.MaxClients, e.NeedsKey && s.unnamed >= MaxUnnamed:
 		return ErrFull
+	case e.NeedsKey && s.from[e.From] >= MaxUnnamedFrom:
+		return ErrCrowded
 	}
 	s.clients++
-	if unnamed {
+	if e.NeedsKey {
 		s.unnamed++
+		if e.From.IsValid() {
+			s.from[e.From]++
+		}
 	}
 	s.running.Add(1)
 	return nil
 }
 
-func (s *Streams) leave(unnamed bool) {
+// leave takes out a client that came from a network, and may have yet to send its key.
+func (s *Streams) leave(unnamed bool, from netip.Addr) {
 	s.mu.Lock()
 	s.clients--
 	if unnamed {
-		s.unnamed--
+		s.forget(from)
 	}
 	s.mu.Unlock()
 	s.running.Done()
 }
 
 // named takes a client out of those that have yet to send their key.
-func (s *Streams) named() {
+func (s *Streams) named(from netip.Addr) {
 	s.mu.Lock()
-	s.unnamed--
+	s.forget(from)
 	s.mu.Unlock()
+}
+
+func (s *Streams) forget(from netip.Addr) {
+	s.unnamed--
+	if !from.IsValid() {
+		return
+	}
+	if s.from[from]--; s.from[from] == 0 {
+		delete(s.from, from)
+	}
 }
 
 // Close tells every client that the gateway is stopping, sends what is queued for it, and waits until all are gone. At

@@ -33,7 +33,7 @@ func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request, e Entry) (up
 	case s.foreign(r):
 		err = ErrForeignOrigin
 	default:
-		err = s.enter(e.NeedsKey)
+		err = s.enter(&e)
 	}
 	if err != nil {
 		e.leave()
@@ -41,7 +41,7 @@ func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request, e Entry) (up
 	}
 	conn, rw, _, err := ws.HTTPUpgrader{Timeout: handshakeBound, Header: w.Header()}.Upgrade(r, w)
 	if err != nil {
-		s.leave(e.NeedsKey)
+		s.leave(e.NeedsKey, e.From)
 		e.leave()
 		if conn != nil {
 			_ = conn.Close()
@@ -51,7 +51,7 @@ func (s *Streams) WebSocket(w http.ResponseWriter, r *http.Request, e Entry) (up
 	c := s.newSession(conn, early(conn, rw.Reader), e)
 	go func() {
 		c.run()
-		s.leave(!c.keyBy.IsZero())
+		s.leave(!c.keyBy.IsZero(), c.entry.From)
 	}()
 	return true, nil
 }
