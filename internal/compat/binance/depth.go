@@ -71,15 +71,18 @@ func (q question) pairInStatus(ctx context.Context) (market.Pair, error) {
 	if err != nil {
 		return market.Pair{}, err
 	}
-	pair, err := q.pairOf(ctx, q.params["symbol"])
-	if err != nil || want == "" {
-		return pair, err
+	l, err := q.listingOf(ctx, q.params["symbol"])
+	if err != nil {
+		return market.Pair{}, err
 	}
-	in, err := q.inStatus(ctx, q.params["symbol"], want)
+	if want == "" {
+		return l.Pair, nil
+	}
+	in, err := q.inStatus(ctx, l, want)
 	if err == nil && !in {
 		err = refused(http.StatusBadRequest, codeOtherStatus, "This symbol is not in the symbolStatus that was asked for.")
 	}
-	return pair, err
+	return l.Pair, err
 }
 
 // none is how Binance tells that a side is empty.

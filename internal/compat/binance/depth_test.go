@@ -3,6 +3,7 @@ package binance_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"exchange-gateway/internal/compat"
@@ -77,6 +78,7 @@ func TestDepth_withoutTheExchangesNumberIsNone(t *testing.T) {
 
 func TestDepth_symbolStatus(t *testing.T) {
 	f, gw := stage(t)
+	gw.list[1].Status = market.TradingPaused
 	gw.native = func(gateway.NativeQuestion) (*gateway.NativeAnswer, error) {
 		return native(`{"symbols":[{"symbol":"BTCUSDT","status":"TRADING"},{"symbol":"ETHUSDT","status":"BREAK"}]}`), nil
 	}
@@ -87,6 +89,44 @@ func TestDepth_symbolStatus(t *testing.T) {
 			t.Errorf("%s: %v, want %s", target, r, code)
 		}
 	}
+	if r := refusal(t, f, request("/api/v3/depth?symbol=ETHUSDT&symbolStatus=HALT")); r.Code != "-1220" {
+		t.Errorf("a symbol in BREAK is not in HALT: %v", r)
+	}
+	if n := len(gw.natives); n != 2 {
+		t.Errorf("the exchange's own list was read %d times, want twice: whether a symbol trades is known without", n)
+	}
+}
+
+// TestDepth_waitsForNoList: whether a symbol trades is known by what is held, and where only the exchange can tell HALT from
+// BREAK, or how a symbol is written, a list is waited for no longer than a book.
+func TestDepth_waitsForNoList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, gw := stage(t)
+		gw.list[1].Status = market.TradingPaused
+		get(t, f, "/api/v3/depth?symbol=BTCUSDT") // the names are held from now on
+		gw.hung = true
+		start := time.Now()
+		get(t, f, "/api/v3/depth?symbol=BTCUSDT&symbolStatus=TRADING")
+		for _, target := range []string{"BTCUSDT&symbolStatus=HALT", "ETHUSDT&symbolStatus=TRADING"} {
+			if r := refusal(t, f, request("/api/v3/depth?symbol="+target)); r.Code != "-1220" {
+				t.Errorf("%s: %v", target, r)
+			}
+		}
+		if d := time.Since(start); d != 0 {
+			t.Errorf("waited %v for what is known", d)
+		}
+		_, err := f.Answer(t.Context(), request("/api/v3/depth?symbol=ETHUSDT&symbolStatus=BREAK"))
+		if d := time.Since(start); d != 3*time.Second || market.KindOf(err) != market.KindTimeout {
+			t.Errorf("waited %v for the list of symbols: %v", d, err)
+		}
+		fresh, other := stage(t)
+		other.hung = true
+		start = time.Now()
+		_, err = fresh.Answer(t.Context(), request("/api/v3/depth?symbol=BTCUSDT&symbolStatus=TRADING"))
+		if d := time.Since(start); d != 3*time.Second || market.KindOf(err) != market.KindTimeout {
+			t.Errorf("waited %v for the list of pairs: %v", d, err)
+		}
+	})
 }
 
 func TestBookTicker_ofOneSymbolIsTheGatewaysOwn(t *testing.T) {

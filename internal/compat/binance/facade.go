@@ -29,6 +29,7 @@ type Books interface {
 	Live(exchange market.ExchangeID, pair market.Pair) (*gateway.Book, bool)
 	Native(ctx context.Context, q gateway.NativeQuestion) (*gateway.NativeAnswer, error)
 	Status(ctx context.Context, exchange market.ExchangeID) (*gateway.Status, error)
+	Health(exchange market.ExchangeID) *gateway.Status // what is known without asking
 }
 
 // Lists are the gateway's names of what the exchange trades.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"exchange-gateway/internal/market"
 )
 
 // info is one list of symbols, taken apart as far as its filters need: every symbol keeps the text that it came in.
@@ -141,8 +143,17 @@ func (i *info) write(rows []infoRow, bare bool) []byte {
 	return append(b, "]}"...)
 }
 
-// inStatus tells whether a symbol is in a status, by the list.
-func (f *Facade) inStatus(ctx context.Context, symbol, status string) (bool, error) {
+// trading is symbolStatus for symbols that trade as usual.
+const trading = "TRADING"
+
+// inStatus tells whether a symbol is in a status. The list of pairs, which is held, knows whether it trades; only for one that
+// does not does it take the exchange's own list to tell HALT from BREAK.
+func (f *Facade) inStatus(ctx context.Context, l *market.Listing, status string) (bool, error) {
+	if active := l.Status == market.TradingActive; active || status == trading {
+		return active && status == trading, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
 	a, err := f.list(ctx)
 	if err != nil {
 		return false, err
@@ -151,6 +162,6 @@ func (f *Facade) inStatus(ctx context.Context, symbol, status string) (bool, err
 	if err != nil {
 		return false, err
 	}
-	row, ok := i.find(symbol)
+	row, ok := i.find(l.Symbol)
 	return ok && row.status == status, nil
 }

@@ -70,8 +70,8 @@ func TestNames_ofNewPairs(t *testing.T) {
 		if r := refusal(t, f, request("/api/v3/depth?symbol="+symbol)); r.Code != "-1121" || r.Status != 400 {
 			t.Errorf("%s: %v", symbol, r)
 		}
-		if symbol != "BTC-USDT" && len(gw.looks) != looks {
-			t.Errorf("%s: nobody pays in that, and yet the exchange's list was looked at", symbol)
+		if len(gw.looks) != looks {
+			t.Errorf("%s: it can be no symbol, and yet the exchange's list was looked at", symbol)
 		}
 	}
 	// What the exchange's list has under the guessed pair is taken only if it is the symbol that was asked for.
@@ -84,4 +84,45 @@ func TestNames_ofNewPairs(t *testing.T) {
 			t.Error("a book was asked for by a guess")
 		}
 	}
+}
+
+// TestNames_missWaitsForNobody: for a symbol that a young list does not have, or while the exchange is known not to answer, its
+// list is not asked for. A list of the gateway's that is newer than the names is looked at first.
+func TestNames_missWaitsForNobody(t *testing.T) {
+	circuit := func(class market.Class, state market.CircuitState) []market.CircuitStatus {
+		return []market.CircuitStatus{{ID: market.CircuitID{Exchange: "binance", Class: class}, State: state}}
+	}
+	for _, c := range []struct {
+		name   string
+		health *gateway.Status
+		asked  bool
+	}{
+		{"nothing is known", nil, true},
+		{"no list", &gateway.Status{}, true},
+		{"a young list", &gateway.Status{Pairs: 3, PairsAge: 29 * time.Second}, false},
+		{"an older list", &gateway.Status{Pairs: 3, PairsAge: 31 * time.Second, Circuits: circuit(market.ClassMarketData, market.CircuitClosed)}, true},
+		{"no books", &gateway.Status{Pairs: 3, PairsAge: time.Hour, Circuits: circuit(market.ClassMarketData, market.CircuitOpen)}, false},
+		{"no lists", &gateway.Status{Pairs: 3, PairsAge: time.Hour, Circuits: circuit(market.ClassReference, market.CircuitHalfOpen)}, false},
+		{"no balances", &gateway.Status{Pairs: 3, PairsAge: time.Hour, Circuits: circuit(market.ClassAccount, market.CircuitOpen)}, true},
+	} {
+		f, gw := stage(t)
+		gw.health = c.health
+		if r := refusal(t, f, request("/api/v3/depth?symbol=NOPEUSDT")); r.Code != "-1121" {
+			t.Errorf("%s: %v", c.name, r)
+		}
+		if asked := len(gw.looks) == 1; asked != c.asked {
+			t.Errorf("%s: asked for %v, want it %t", c.name, gw.looks, c.asked)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f, gw := stage(t)
+		get(t, f, "/api/v3/depth?symbol=BTCUSDT")
+		time.Sleep(20 * time.Second)
+		gw.list = append(slices.Clone(gw.list), listing(market.Pair{Base: "NEW", Quote: "USDT"}))
+		gw.health = &gateway.Status{Pairs: 4, PairsAge: time.Second, Circuits: circuit(market.ClassMarketData, market.CircuitOpen)}
+		get(t, f, "/api/v3/depth?symbol=NEWUSDT")
+		if len(gw.looks) != 0 || gw.lists != 2 {
+			t.Errorf("the exchange's list was asked for %v, the gateway's %d times", gw.looks, gw.lists)
+		}
+	})
 }

@@ -103,11 +103,12 @@ func notValid(name string) error {
 // symbolRange is the range that Binance's error texts name, with letters of no case, which it lists since October 2025.
 var symbolRange = regexp.MustCompile(`^[\p{Lu}\p{Lo}0-9\-_.]{1,20}$`)
 
-const symbolRangeText = `^[\\w\\-._&&[^a-z]]{1,20}$`
+// symbolRangeText is that range in Binance's own words, a regular expression of Java's. In JSON each backslash is two.
+const symbolRangeText = `^[\w\-._&&[^a-z]]{1,20}$`
 
 // symbols reads a list: ["BTCUSDT","BNBUSDT"], percent-encoded, without spaces.
 func (p params) symbols() ([]string, error) {
-	const legal = `^\\[(\"[\\w\\-._&&[^a-z]]{1,20}\"(,\"[\\w\\-._&&[^a-z]]{1,20}\"){0,}){0,1}\\]$`
+	const legal = `^\[("[\w\-._&&[^a-z]]{1,20}"(,"[\w\-._&&[^a-z]]{1,20}"){0,}){0,1}\]$`
 	text := p["symbols"]
 	var list []string
 	if strings.ContainsAny(text, " \t\r\n") || json.Unmarshal([]byte(text), &list) != nil || len(list) == 0 {
@@ -172,7 +173,7 @@ func (p params) oneOf(name, usual string, words ...string) (string, error) {
 
 // status reads symbolStatus, "" without one.
 func (p params) status() (string, error) {
-	text, err := p.oneOf("symbolStatus", "", "TRADING", "HALT", "BREAK")
+	text, err := p.oneOf("symbolStatus", "", trading, "HALT", "BREAK")
 	if err != nil {
 		return "", refused(http.StatusBadRequest, codeSymbolStatus, "Invalid symbolStatus.")
 	}

@@ -78,3 +78,16 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// TestRange_isWrittenAsBinanceWritesIt: on the wire a backslash of the range is two, and "&&" is itself.
+func TestRange_isWrittenAsBinanceWritesIt(t *testing.T) {
+	f, _ := stage(t)
+	for target, want := range map[string]string{
+		"depth?symbol=btcusdt":        `{"code":-1100,"msg":"Illegal characters found in parameter 'symbol'; legal range is '^[\\w\\-._&&[^a-z]]{1,20}$'."}`,
+		"ticker/price?symbols=%5B%5D": `{"code":-1100,"msg":"Illegal characters found in parameter 'symbols'; legal range is '^\\[(\"[\\w\\-._&&[^a-z]]{1,20}\"(,\"[\\w\\-._&&[^a-z]]{1,20}\"){0,}){0,1}\\]$'."}`,
+	} {
+		if _, body := f.Refuse(compat.Problem{Refusal: refusal(t, f, request("/api/v3/"+target))}); string(body) != want {
+			t.Errorf("%s:\n%s, want\n%s", target, body, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package binance
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -101,14 +102,17 @@ func body(code, msg string) []byte {
 	if err != nil {
 		n = -1000
 	}
-	b, err := json.Marshal(struct {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // "&&" is in the ranges that Binance names, and it is written as such
+	err = e.Encode(struct {
 		Code int64  `json:"code"`
 		Msg  string `json:"msg"`
 	}{n, strings.ToValidUTF8(msg, "")})
 	if err != nil { // a number and a text: it cannot be
 		return []byte(`{"code":-1000,"msg":"An unknown error occurred while processing the request."}`)
 	}
-	return b
+	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
 func orElse(s, other string) string {

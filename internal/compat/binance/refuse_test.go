@@ -2,6 +2,7 @@ package binance_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestRefuse(t *testing.T) {
 		{"a long request", compat.Problem{Status: 414, Detail: said}, 414, `{"code":-1100,"msg":"A sentence."}`},
 		{"we are full", compat.Problem{Status: 503, Code: "overloaded", Detail: said}, 503, `{"code":0,"msg":"A sentence."}`},
 		{"we stop", compat.Problem{Status: 503, Code: "shutting_down", Detail: said}, 503, `{"code":0,"msg":"A sentence."}`},
-		{"not a number", compat.Problem{Status: 400, Kind: market.KindInvalid, VenueCode: "x", Detail: "\xff<\">"}, 400, `{"code":-1000,"msg":"\u003c\"\u003e"}`},
+		{"not a number", compat.Problem{Status: 400, Kind: market.KindInvalid, VenueCode: "x", Detail: "\xff<\">"}, 400, `{"code":-1000,"msg":"<\">"}`},
 	} {
 		if status, body := f.Refuse(c.p); status != c.status || string(body) != c.body {
 			t.Errorf("%s: %d %s, want %d %s", c.name, status, body, c.status, c.body)
@@ -90,6 +91,8 @@ func TestElsewhere(t *testing.T) {
 		{"GET", "/api/v3/ticker", 501},
 		{"GET", "/api/v3/ticker/tradingDay", 501},
 		{"GET", "/api/v3/rateLimit/order", 501},
+		{"GET", "/api/v3/ticker/nothing", 404},
+		{"GET", "/api/v3/historicalTrades/nothing", 404},
 		{"POST", "/api/v3/depth", 501},
 		{"POST", "/api/v3/sor/order", 501},
 		{"GET", "/sapi/v1/capital/config/getall", 501},
@@ -114,7 +117,11 @@ func TestElsewhere(t *testing.T) {
 		if strings.Contains(r.Detail, "signature") || strings.Contains(r.Detail, "timestamp") {
 			t.Errorf("%s %s: the signed query is told: %s", c.method, c.path, r.Detail)
 		}
-		if c.status == 501 && !strings.Contains(r.Detail, "places no orders") {
+		public := slices.Contains([]string{"/api/v3/historicalTrades", "/api/v3/ticker", "/api/v3/ticker/tradingDay"}, c.path)
+		if said := strings.Contains(r.Detail, "which is public"); said != public {
+			t.Errorf("%s %s: %s", c.method, c.path, r.Detail)
+		}
+		if said := strings.Contains(r.Detail, "places no orders"); said != (c.status == 501 && !public) {
 			t.Errorf("%s %s: %s", c.method, c.path, r.Detail)
 		}
 	}

@@ -27,6 +27,7 @@ type fake struct {
 	mu    sync.Mutex
 	lists int // calls of Markets
 	looks []market.Pair
+	hung  bool // the exchange does not answer about lists; set before anything is asked
 
 	list    []market.Listing
 	listErr error
@@ -38,6 +39,7 @@ type fake struct {
 	natives []gateway.NativeQuestion
 	native  func(gateway.NativeQuestion) (*gateway.NativeAnswer, error)
 	status  *gateway.Status
+	health  *gateway.Status // nil: nothing is known
 }
 
 func (f *fake) OrderBook(_ context.Context, q gateway.BookQuery) (*gateway.Book, error) {
@@ -54,7 +56,11 @@ func (f *fake) Live(_ market.ExchangeID, pair market.Pair) (*gateway.Book, bool)
 	return f.live, f.live != nil
 }
 
-func (f *fake) Native(_ context.Context, q gateway.NativeQuestion) (*gateway.NativeAnswer, error) {
+func (f *fake) Native(ctx context.Context, q gateway.NativeQuestion) (*gateway.NativeAnswer, error) {
+	if f.hung {
+		<-ctx.Done()
+		return nil, &market.Error{Exchange: binance.ID, Op: market.OpNative, Kind: market.KindOf(ctx.Err())}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.natives = append(f.natives, q)
@@ -65,7 +71,17 @@ func (f *fake) Status(context.Context, market.ExchangeID) (*gateway.Status, erro
 	return f.status, nil
 }
 
-func (f *fake) Markets(context.Context, market.ExchangeID) (*gateway.Markets, error) {
+func (f *fake) Health(market.ExchangeID) *gateway.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.health
+}
+
+func (f *fake) Markets(ctx context.Context, _ market.ExchangeID) (*gateway.Markets, error) {
+	if f.hung {
+		<-ctx.Done()
+		return nil, &market.Error{Exchange: binance.ID, Op: market.OpListings, Kind: market.KindOf(ctx.Err())}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lists++
