@@ -417,6 +417,16 @@ function readBalance(d) {
 // ---------------------------------------------------------------------------------------------------------------------
 // The client.
 
+/** The options of a call, TypeError for one that it does not have: a mistyped maxAgeMs must not mean none at all. */
+function only(where, options, ...names) {
+  if (options === undefined) return {};
+  if (!isObject(options)) throw new TypeError(`the options of ${where} are an object, { ${names.join(', ')} }`); // what stands there may be a key, and is not shown
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name)) throw new TypeError(`${where} has no option ${JSON.stringify(name.slice(0, 40))}; it has ${names.join(', ')}`);
+  }
+  return options;
+}
+
 /** A gateway, by its address. Methods reject with a GatewayError, or with the reason of the caller's own AbortSignal. */
 export class Gateway {
   #base;
@@ -425,7 +435,8 @@ export class Gateway {
   #fetch;
 
   /** options: key; timeoutMs for one request, connecting and reading included (10,000); fetch, another than the global one. */
-  constructor(baseURL = 'http://127.0.0.1:8080', { key, timeoutMs = 10_000, fetch = globalThis.fetch } = {}) {
+  constructor(baseURL = 'http://127.0.0.1:8080', options = undefined) {
+    const { key, timeoutMs = 10_000, fetch = globalThis.fetch } = only('new Gateway', options, 'key', 'timeoutMs', 'fetch');
     const u = new URL(baseURL);
     if (!/^https?:$/.test(u.protocol) || u.username || u.password || u.search || u.hash) throw new TypeError('baseURL is http:// or https://, a host, perhaps a port and a path');
     if (key !== undefined && !/^[!-~]{1,256}$/.test(key)) throw new TypeError("the key is not one of the gateway's, which are gw_..., without spaces"); // and it is not shown
@@ -437,62 +448,68 @@ export class Gateway {
   }
 
   /** The exchanges that are enabled. */
-  exchanges(options) {
-    return this.#get('/v1/exchanges', {}, options, (d) => ({ ...d, exchanges: list(d, 'exchanges'), degraded: list(d, 'degraded') }));
+  async exchanges(options) {
+    return this.#get('/v1/exchanges', {}, only('exchanges', options, 'signal'), (d) => ({ ...d, exchanges: list(d, 'exchanges'), degraded: list(d, 'degraded') }));
   }
 
   /** One book. maxAgeMs: the age that you accept, BookTooStale beyond it; requireLive: NotLive instead of a stale one. */
-  orderBook(exchange, symbol, { depth, maxAgeMs, requireLive, ...options } = {}) {
-    return this.#get(of(exchange, 'orderbook'), { symbol, depth, max_age_ms: maxAgeMs, require: requireLive ? 'live' : undefined }, options, readBook);
+  async orderBook(exchange, symbol, options) {
+    const { depth, maxAgeMs, requireLive, signal } = only('orderBook', options, 'depth', 'maxAgeMs', 'requireLive', 'signal');
+    return this.#get(of(exchange, 'orderbook'), { symbol, depth, max_age_ms: maxAgeMs, require: requireLive ? 'live' : undefined }, { signal }, readBook);
   }
 
   /** Best bid and ask, mid, spread and the figures of 24 hours. */
-  ticker(exchange, symbol, { maxAgeMs, requireLive, ...options } = {}) {
-    return this.#get(of(exchange, 'ticker'), { symbol, max_age_ms: maxAgeMs, require: requireLive ? 'live' : undefined }, options, readTicker);
+  async ticker(exchange, symbol, options) {
+    const { maxAgeMs, requireLive, signal } = only('ticker', options, 'maxAgeMs', 'requireLive', 'signal');
+    return this.#get(of(exchange, 'ticker'), { symbol, max_age_ms: maxAgeMs, require: requireLive ? 'live' : undefined }, { signal }, readTicker);
   }
 
   /** Up to 50 tickers from books that the gateway holds already, of whatever age; it asks no exchange. */
-  tickers(exchange, symbols, options) {
-    return this.#get(of(exchange, 'tickers'), { symbols: symbols.join(',') }, options, readTickers);
+  async tickers(exchange, symbols, options) {
+    return this.#get(of(exchange, 'tickers'), { symbols: symbols.join(',') }, only('tickers', options, 'signal'), readTickers);
   }
 
   /** The pairs that an exchange lists. */
-  markets(exchange, options) { return this.#get(of(exchange, 'markets'), {}, options, readMarkets); }
+  async markets(exchange, options) { return this.#get(of(exchange, 'markets'), {}, only('markets', options, 'signal'), readMarkets); }
 
   /** What an exchange announces, and how the gateway finds it. */
-  status(exchange, options) {
-    return this.#get(of(exchange, 'status'), {}, options, (d) => ({ ...d, exchange: string(d, 'exchange'), status: string(d, 'status') }));
+  async status(exchange, options) {
+    const { signal } = only('status', options, 'signal');
+    return this.#get(of(exchange, 'status'), {}, { signal }, (d) => ({ ...d, exchange: string(d, 'exchange'), status: string(d, 'status') }));
   }
 
   /** Balances, live or an error. Needs a key with account:read. */
-  balance(exchange, { account, wallet, ...options } = {}) {
-    return this.#get(of(exchange, 'balance'), { account, wallet }, options, readBalance);
+  async balance(exchange, options) {
+    const { account, wallet, signal } = only('balance', options, 'account', 'wallet', 'signal');
+    return this.#get(of(exchange, 'balance'), { account, wallet }, { signal }, readBalance);
   }
 
   /** Every exchange's book of a pair, or why there is none, within a second. */
-  orderBooks(symbol, { depth, maxAgeMs, ...options } = {}) {
-    return this.#get('/v1/orderbooks', { symbol, depth, max_age_ms: maxAgeMs }, options, readBooks);
+  async orderBooks(symbol, options) {
+    const { depth, maxAgeMs, signal } = only('orderBooks', options, 'depth', 'maxAgeMs', 'signal');
+    return this.#get('/v1/orderbooks', { symbol, depth, max_age_ms: maxAgeMs }, { signal }, readBooks);
   }
 
   /** The mid of the first exchange, in your order, that can answer. */
-  price(symbol, { exchanges, maxAgeMs, ...options } = {}) {
-    return this.#get('/v1/price', { symbol, exchanges: exchanges?.join(','), max_age_ms: maxAgeMs }, options, readPrice);
+  async price(symbol, options) {
+    const { exchanges, maxAgeMs, signal } = only('price', options, 'exchanges', 'maxAgeMs', 'signal');
+    return this.#get('/v1/price', { symbol, exchanges: exchanges?.join(','), max_age_ms: maxAgeMs }, { signal }, readPrice);
   }
 
   /** Everything that an operator sees. */
-  circuits(options) { return this.#get('/v1/circuits', {}, options, (d) => d); }
+  async circuits(options) { return this.#get('/v1/circuits', {}, only('circuits', options, 'signal'), (d) => d); }
 
   /** Every error code of this gateway. */
-  errors(options) { return this.#get('/v1/errors', {}, options, (d) => list(d, 'errors')); }
+  async errors(options) { return this.#get('/v1/errors', {}, only('errors', options, 'signal'), (d) => list(d, 'errors')); }
 
   /** The contract of the HTTP API, OpenAPI 3.1. */
-  openapi(options) { return this.#get('/openapi.json', {}, options, (d) => d); }
+  async openapi(options) { return this.#get('/openapi.json', {}, only('openapi', options, 'signal'), (d) => d); }
 
   /** What is degraded, empty if nothing. Rejects while the gateway takes no requests. */
-  ready(options) { return this.#get('/readyz', {}, options, (d) => list(d, 'degraded')); }
+  async ready(options) { return this.#get('/readyz', {}, only('ready', options, 'signal'), (d) => list(d, 'degraded')); }
 
   /** Resolves if the process answers. */
-  live(options) { return this.#get('/livez', {}, options, () => undefined); }
+  async live(options) { return this.#get('/livez', {}, only('live', options, 'signal'), () => undefined); }
 
   /**
    * The book as it changes, for ever: after each message, and at once when it is not live any more.
@@ -506,7 +523,8 @@ export class Gateway {
    * silenceMs (25,000), without a message, after which the connection counts as lost: the gateway sends one each 15 s; signal.
    * A loop that is slower than the book misses versions, not the newest one.
    */
-  async* watchOrderBook(exchange, symbol, { depth = 50, everyMs, silenceMs = 25_000, signal } = {}) {
+  async* watchOrderBook(exchange, symbol, options) {
+    const { depth = 50, everyMs, silenceMs = 25_000, signal } = only('watchOrderBook', options, 'depth', 'everyMs', 'silenceMs', 'signal');
     if (!(silenceMs > 0) || (everyMs !== undefined && !(everyMs > 0))) throw new TypeError('everyMs and silenceMs are numbers above 0');
     const kept = new Kept(exchange, symbol, depth);
     for (let attempts = 0; ;) {
@@ -541,7 +559,9 @@ export class Gateway {
    * What operators see, as it changes: { type: 'snapshot' | 'event' | 'state', data }, until the connection ends, which is a
    * GatewayUnreachable. Each connection begins with a snapshot, so calling it again is all it takes to go on.
    */
-  async* watchCircuits({ silenceMs = 25_000, signal } = {}) {
+  async* watchCircuits(options) {
+    const { silenceMs = 25_000, signal } = only('watchCircuits', options, 'silenceMs', 'signal');
+    if (!(silenceMs > 0)) throw new TypeError('silenceMs is a number above 0');
     const stream = await this.#stream('/v1/circuits/events', {}, undefined, signal);
     try {
       for (;;) {
@@ -595,7 +615,7 @@ export class Gateway {
     }
   }
 
-  async #get(path, params, { signal } = {}, read) {
+  async #get(path, params, { signal }, read) {
     const call = new Call(signal, this.#timeoutMs);
     try {
       const res = await this.#ask(call, path, params, { accept: 'application/json, application/problem+json' });
@@ -631,6 +651,21 @@ function sleep(ms, signal) {
     const timer = setTimeout(() => { signal?.removeEventListener('abort', ended); resolve(undefined); }, ms);
     signal?.addEventListener('abort', ended, { once: true });
   });
+}
+
+// What Node tells of a connection that was never there, in words. A browser tells no page why.
+const NOT_REACHED = {
+  ECONNREFUSED: 'connection refused', ENOTFOUND: 'no such host', EAI_AGAIN: 'its name cannot be looked up now', EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to the network', ETIMEDOUT: 'no answer to the connection', UND_ERR_CONNECT_TIMEOUT: 'no answer to the connection',
+};
+
+/** Why a fetch failed, which is in the error's cause, or in the first of several: one for each address of a name. */
+function brokenWords(err) {
+  const why = err?.cause?.code ? err.cause : err?.cause?.errors?.[0] ?? err?.cause ?? err;
+  if (why?.code in NOT_REACHED) return `The gateway was not reached: ${NOT_REACHED[why.code]} (${why.code}).`;
+  if (why?.code) return `The connection to the gateway broke: ${why.code}.`;
+  if (err?.cause?.message) return `The gateway was not reached: ${err.cause.message}.`;
+  return 'The gateway was not reached, or the connection to it broke: the runtime does not say why.';
 }
 
 /** What ends one fetch: the caller's signal, the timeout, or close. */
@@ -672,7 +707,7 @@ class Call {
     if (this.#late) return this.#late;
     if (err instanceof GatewayError) return err;
     if (err instanceof Wrong) return badAnswer(`The answer is not as it is documented: ${err.message}.`);
-    return unreachable(`The gateway cannot be reached, or broke off: ${err?.cause?.code ?? err?.name ?? 'unknown'}.`, { cause: err });
+    return unreachable(brokenWords(err), { cause: err });
   }
 }
 

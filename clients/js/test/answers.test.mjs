@@ -173,3 +173,54 @@ test('what is declared is what there is', () => {
   const methods = [...readFileSync(new URL('../exchange-gateway.d.ts', import.meta.url), 'utf8').split('export class Gateway {')[1].matchAll(/^ {2}(\w+)\(/gm)].map((m) => m[1]);
   assert.deepEqual(methods.sort(), Object.getOwnPropertyNames(Gateway.prototype).sort());
 });
+
+test('an option that nobody knows is refused, not dropped', async () => {
+  const server = await canned(answer(BOOK));
+  const gw = new Gateway(server.url);
+  const age = ['maxAgeMs', 'signal'], calls = {
+    exchanges: [[], ['signal']], orderBook: [['okx', 'BTC/USDT'], ['depth', 'requireLive', ...age]], ticker: [['okx', 'BTC/USDT'], ['requireLive', ...age]],
+    tickers: [['okx', ['BTC/USDT']], ['signal']], markets: [['okx'], ['signal']], status: [['okx'], ['signal']], balance: [['okx'], ['account', 'wallet', 'signal']],
+    orderBooks: [['BTC/USDT'], ['depth', ...age]], price: [['BTC/USDT'], ['exchanges', ...age]], circuits: [[], ['signal']], errors: [[], ['signal']],
+    openapi: [[], ['signal']], ready: [[], ['signal']], live: [[], ['signal']],
+    watchOrderBook: [['okx', 'BTC/USDT'], ['depth', 'everyMs', 'silenceMs', 'signal']], watchCircuits: [[], ['silenceMs', 'signal']],
+  };
+  const methods = Object.getOwnPropertyNames(Gateway.prototype).filter((name) => name !== 'constructor');
+  assert.deepEqual(methods.sort(), Object.keys(calls).sort(), 'each method is tried');
+  const call = async (name, options) => {
+    const got = gw[name](...calls[name][0], options);
+    return name.startsWith('watch') ? got.next() : got;
+  };
+  for (const [name, [, allowed]] of Object.entries(calls)) {
+    for (const wrong of ['max_age_ms', 'maxAge', 'Signal']) {
+      await assert.rejects(call(name, { [wrong]: 1000 }), (err) => err instanceof TypeError && err.message.includes(wrong) && err.message.includes(name)
+        && allowed.every((a) => err.message.includes(a)), `${name} ${wrong}`);
+    }
+    for (const wrong of ['gw_example_not-a-key', 5, null, [], true]) {
+      await assert.rejects(call(name, wrong), (err) => err instanceof TypeError && err.message.includes('object') && !err.message.includes('gw_'), `${name} ${wrong}`);
+    }
+  }
+  for (const wrong of ['gw_example_not-a-key', { Key: 'gw_example_not-a-key' }, { timeout: 5 }, null]) {
+    assert.throws(() => new Gateway(server.url, wrong), (err) => err instanceof TypeError && err.message.includes('timeoutMs') && !err.message.includes('gw_'));
+  }
+  assert.equal(server.requests.length, 0, 'nothing was asked');
+  await server.close();
+});
+
+test('why the gateway was not reached', async () => {
+  const at = createServer().listen(0, '127.0.0.1');
+  await once(at, 'listening');
+  const { port } = at.address();
+  await new Promise((resolve) => { at.close(resolve); });
+  const why = (fetch) => new Gateway(`http://127.0.0.1:${port}`, { fetch }).live().then(() => assert.fail('it was answered'), (e) => e);
+  const fails = (cause) => () => Promise.reject(Object.assign(new TypeError('fetch failed'), { cause }));
+  for (const [fetch, words] of [
+    [globalThis.fetch, 'not reached: connection refused (ECONNREFUSED)'],
+    [fails(new AggregateError([Object.assign(new Error('::1'), { code: 'ECONNREFUSED' })])), 'not reached: connection refused (ECONNREFUSED)'],
+    [fails(Object.assign(new Error('x'), { code: 'ECONNRESET' })), 'broke: ECONNRESET'],
+    [fails(new Error('bad port')), 'not reached: bad port'],
+    [fails(undefined), 'does not say why'],
+  ]) {
+    const err = await why(fetch);
+    assert.ok(err instanceof client.GatewayUnreachable && err.message.includes(words) && !err.message.includes('TypeError'), err.message);
+  }
+});

@@ -18,6 +18,8 @@ export async function reads(signal: AbortSignal): Promise<void> {
   console.log(book.bids[0]![0] * 2);
   // @ts-expect-error a parameter that does not exist
   await gw.orderBook('okx', 'BTC/USDT', { max_age_ms: 5 });
+  // @ts-expect-error a key alone is no options
+  new Gateway('http://127.0.0.1:8080', 'gw_example');
   // @ts-expect-error no such wallet
   await gw.balance('okx', { wallet: 'margin' });
   // @ts-expect-error no such depth of a stream
