@@ -105,7 +105,7 @@ func (a *attempt) release() {
 	a.bill.tell(units)
 	for _, c := range rest {
 		if c.units > 0 {
-			a.owner.ledger.giveBack(rest, a.lane)
+			a.owner.ledger.giveBack(rest, party{lane: a.lane, client: a.bill.name()})
 			return
 		}
 	}

@@ -28,7 +28,8 @@ type budget struct {
 	next     int64 // when the pace permits the next unit
 	reported bool
 	waiting  [lanes]int
-	blocked  bool // by a call that waits for it, within one pass of the ledger
+	blocked  int   // up to where calls wait for it that come earlier, within one pass of the ledger
+	parts    parts // of one client, of balances
 }
 
 // newBudget makes a budget. A limit without capacity or window is a mistake in the adapter and panics at start-up.
@@ -44,6 +45,7 @@ func newBudget(l market.Limit, share float64) *budget {
 // state takes over how much a limit allows, at the start and when the exchange states it anew. What was spent stays spent.
 func (b *budget) state(l market.Limit, share float64) {
 	b.limit, b.share, b.pace, b.slack = l, part(l.Capacity, share), 0, 0
+	b.parts.aligned = l.Aligned && l.Burst == 0
 	if l.Burst > 0 {
 		burst := min(part(l.Burst, share), b.share)
 		b.pace = int64(l.Window) / int64(b.share)
@@ -62,32 +64,27 @@ func (b *budget) allowance() int {
 	return b.share
 }
 
-// room tells how long to wait until units may be spent.
-func (b *budget) room(now int64, units int) time.Duration {
-	wait := b.meter.room(now, units, b.allowance())
-	if b.pace > 0 {
-		wait = max(wait, time.Duration(b.next-b.slack-now))
-	}
-	return wait
-}
-
 // spend counts units and returns the slot that they are in.
-func (b *budget) spend(now int64, units int, account bool) int64 {
+func (b *budget) spend(now int64, units int, by party) int64 {
 	if b.pace > 0 {
 		b.next = max(b.next, now) + b.pace*int64(units)
 	}
-	return b.meter.add(now, units, account)
+	slot := b.meter.add(now, units, by.lane == market.LaneAccount)
+	b.parts.count(slot, by, units)
+	return slot
 }
 
-func (b *budget) giveBack(slot int64, units int, account bool) {
+func (b *budget) giveBack(slot int64, units int, by party) {
 	if b.pace > 0 {
 		b.next -= b.pace * int64(units)
 	}
-	b.meter.giveBack(slot, units, account)
+	b.meter.giveBack(slot, units, by.lane == market.LaneAccount)
+	b.parts.count(slot, by, -units)
 }
 
 // report corrects the count by the exchange's own. It only goes up: an answer that overtakes another tells of less, and
-// what is still in flight is in our count alone. The next window starts from zero anyway.
+// what is still in flight is in our count alone. The next window starts from zero anyway. What is missing in our count was
+// spent by others behind the same address, so it is no client's.
 func (b *budget) report(used int, exchangeAt time.Time, sent, now int64) {
 	b.reported = true
 	if b.limit.Aligned && !exchangeAt.IsZero() {

@@ -30,7 +30,11 @@ func (d door) Admit(ctx context.Context, c market.Call) error {
 		costs = a.draw(costs)
 	}
 	if len(costs) > 0 {
-		if wait, err := x.ledger.force(now, costs, a != nil); err != nil {
+		by := party{client: market.ClientName(ctx)}
+		if a != nil {
+			by.client = a.bill.name()
+		}
+		if wait, err := x.ledger.force(now, costs, by, a != nil); err != nil {
 			return x.unpaid(&c, k, err, wait, now)
 		}
 	}

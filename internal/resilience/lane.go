@@ -16,8 +16,9 @@ const lanes = 3
 // on none, so that two calls never wait for each other.
 //
 // Within a lane clients take turns; a call that waits holds up those whose turn is later and the lower lanes on the limits
-// that it draws on, and no others: a queue for OKX's books does not delay its listings. There is one timer, and that only
-// while somebody waits.
+// that it draws on, and no others: a queue for OKX's books does not delay its listings. A call that waits because its client
+// has had its part of a window holds up nobody for whom the rest is kept. There is one timer, and that only while somebody
+// waits.
 type ledger struct {
 	clock clock
 
@@ -45,7 +46,7 @@ type waiter struct {
 // party is for whom a call is made.
 type party struct {
 	lane    market.Lane
-	client  string          // who began it, "" for callers without one
+	client  string          // who began it, "" for the gateway itself
 	sharers *market.Sharers // who came to share it, nil for nobody
 }
 
@@ -124,36 +125,36 @@ func (l *ledger) charge(into []charge, costs []market.Charge) ([]charge, error) 
 }
 
 // room is the longest wait of several charges.
-func room(now int64, charges []charge) time.Duration {
+func room(now int64, charges []charge, by party) time.Duration {
 	var wait time.Duration
 	for _, c := range charges {
-		wait = max(wait, c.budget.room(now, c.units))
+		wait = max(wait, c.budget.room(now, c.units, by))
 	}
 	return wait
 }
 
 // outlook is room for one who would wait from now on, with what goes before: the better lanes, and in its own what comes
 // to turn earlier.
-func (l *ledger) outlook(now int64, charges []charge, lane market.Lane, client string) time.Duration {
+func (l *ledger) outlook(now int64, charges []charge, by party) time.Duration {
 	if l.waiting == 0 {
-		return room(now, charges)
+		return room(now, charges, by)
 	}
 	var wait time.Duration
 	for _, c := range charges {
-		units := c.units + l.lines[lane].ahead(c.budget, client)
+		units := c.units + l.lines[by.lane].ahead(c.budget, by.client)
 		for other, n := range c.budget.waiting {
-			if rank(market.Lane(other)) < rank(lane) {
+			if rank(market.Lane(other)) < rank(by.lane) {
 				units += n
 			}
 		}
-		wait = max(wait, c.budget.room(now, units))
+		wait = max(wait, c.budget.room(now, units, by))
 	}
 	return wait
 }
 
-func spend(now int64, charges []charge, lane market.Lane) {
+func spend(now int64, charges []charge, by party) {
 	for i := range charges {
-		charges[i].slot = charges[i].budget.spend(now, charges[i].units, lane == market.LaneAccount)
+		charges[i].slot = charges[i].budget.spend(now, charges[i].units, by)
 	}
 }
 
@@ -183,19 +184,44 @@ func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, b
 	if len(charges) == 0 {
 		return charges, nil, 0, nil // it draws on nothing, so there is nothing to wait for
 	}
-	wait = l.outlook(now, charges, by.lane, by.client)
+	if by.lane == market.LaneAccount {
+		for _, c := range charges {
+			c.budget.parts.balance = max(c.budget.parts.balance, c.units)
+		}
+	}
+	wait = l.outlook(now, charges, by)
 	if wait <= 0 && l.waiting == 0 {
-		spend(now, charges, by.lane)
+		spend(now, charges, by)
 		return charges, nil, 0, nil
 	}
-	if now+int64(wait) > latest || !l.place(by.lane, by.client) {
+	late := now+int64(wait) > latest
+	if late && (l.waiting == 0 || room(now, charges, by) > 0) {
+		return nil, nil, wait, refusalOf(now, charges, by)
+	}
+	// If it is late and yet there is room, all that waits may be calls of others for which the rest of a window is not.
+	if !late && !l.place(by.lane, by.client) {
 		return nil, nil, wait, errNotSent
 	}
 	w = &waiter{party: by, charges: charges, granted: make(chan struct{})}
 	l.lines[by.lane].add(w)
 	l.queued(w, 1)
 	l.pass(now)
+	if late && !w.done {
+		l.lines[by.lane].remove(w)
+		l.queued(w, -1)
+		return nil, nil, wait, errNotSent
+	}
 	return charges, w, wait, nil
+}
+
+// refusalOf is why there is no room: for nobody, or for this client alone.
+func refusalOf(now int64, charges []charge, by party) error {
+	for _, c := range charges {
+		if c.budget.reserved(now, c.units, by) {
+			return errPart
+		}
+	}
+	return errNotSent
 }
 
 // place finds a place to wait, false if there is none for this client. Where all are taken, the newest call of whoever has
@@ -275,7 +301,7 @@ func (l *ledger) pass(now int64) {
 		return
 	}
 	for _, b := range l.budgets {
-		b.blocked = false
+		b.blocked = 0
 	}
 	for i := range l.lines {
 		l.lines[i].share()
@@ -314,12 +340,15 @@ func (l *ledger) pass(now int64) {
 // grant spends the charges of a waiter if there is room, and otherwise returns how long there is none; -1 if that hangs
 // on a call that waits before it.
 func (l *ledger) grant(now int64, w *waiter) time.Duration {
-	blocked := slices.ContainsFunc(w.charges, func(c charge) bool { return c.budget.blocked })
+	held := false
+	for _, c := range w.charges {
+		held = held || c.budget.blocked > 0 && c.budget.ceiling(now, c.units, w.party) <= c.budget.blocked
+	}
 	wait := time.Duration(-1)
-	if !blocked {
-		wait = room(now, w.charges)
+	if !held {
+		wait = room(now, w.charges, w.party)
 		if wait <= 0 {
-			spend(now, w.charges, w.lane)
+			spend(now, w.charges, w.party)
 			l.queued(w, -1)
 			w.done = true
 			close(w.granted)
@@ -327,14 +356,14 @@ func (l *ledger) grant(now int64, w *waiter) time.Duration {
 		}
 	}
 	for _, c := range w.charges {
-		c.budget.blocked = true
+		c.budget.blocked = max(c.budget.blocked, c.budget.ceiling(now, c.units, w.party))
 	}
 	return wait
 }
 
-// open tells whether some limit has not been found short in this pass, so that it is worth going on.
+// open tells whether some limit has not been found short for everybody in this pass, so that it is worth going on.
 func (l *ledger) open() bool {
-	return slices.ContainsFunc(l.budgets, func(b *budget) bool { return !b.blocked })
+	return slices.ContainsFunc(l.budgets, func(b *budget) bool { return b.blocked < b.allowance() })
 }
 
 // tooMuch tells whether a call of the account lane would take over half of a limit on which other lanes wait.
@@ -347,7 +376,7 @@ func tooMuch(now int64, w *waiter) bool {
 
 // force spends units without waiting. In the middle of a call they may exceed the share, since half a balance is worth
 // nothing, but never what the exchange permits; outside one there has to be room.
-func (l *ledger) force(now int64, costs []market.Charge, within bool) (wait time.Duration, err error) {
+func (l *ledger) force(now int64, costs []market.Charge, by party, within bool) (wait time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var space [2]charge
@@ -359,23 +388,23 @@ func (l *ledger) force(now int64, costs []market.Charge, within bool) (wait time
 		if within {
 			wait = max(wait, c.budget.meter.room(now, c.units, c.budget.limit.Capacity))
 		} else {
-			wait = max(wait, c.budget.room(now, c.units))
+			wait = max(wait, c.budget.room(now, c.units, by))
 		}
 	}
 	if wait > 0 {
 		return wait, errNotSent
 	}
-	spend(now, charges, market.LaneInteractive)
+	spend(now, charges, by)
 	return 0, nil
 }
 
 // giveBack returns what was reserved and not spent.
-func (l *ledger) giveBack(charges []charge, lane market.Lane) {
+func (l *ledger) giveBack(charges []charge, by party) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range charges {
 		if c.units > 0 {
-			c.budget.giveBack(c.slot, c.units, lane == market.LaneAccount)
+			c.budget.giveBack(c.slot, c.units, by)
 		}
 	}
 	l.pass(l.clock.now())

@@ -19,6 +19,8 @@ type modelLedger struct {
 	share   map[market.LimitID]int
 	used    map[market.LimitID]int
 	account map[market.LimitID]int // of used
+	balance map[market.LimitID]int // the dearest balance that anybody asked for
+	of      map[modelUse]int       // of used, what clients spent
 	waiting []*modelCall           // in the order of arrival
 	entries []modelEntry           // of each of them, one for each client that began or shares it
 	stamps  map[modelClient]int
@@ -28,6 +30,12 @@ type modelLedger struct {
 type modelClient struct {
 	lane   market.Lane
 	client string
+}
+
+type modelUse struct {
+	limit   market.LimitID
+	client  string
+	account bool
 }
 
 type modelEntry struct {
@@ -43,9 +51,42 @@ type modelCall struct {
 	sharers market.Sharers
 }
 
+// ceiling is up to where a call may fill a limit: a tenth, or the price of a balance, is for balances alone, and of the last
+// quarter a client may have more only if as much is left to others.
+func (m *modelLedger) ceiling(c *modelCall, cost market.Charge) int {
+	id, share, used := cost.Limit, m.share[cost.Limit], m.used[cost.Limit]
+	forBalances := min(max(share/10, m.balance[id]), share/2)
+	threeQuarters := min(share-share/4, share-forBalances)
+	spent := func(client string) (books, balances int) {
+		return m.of[modelUse{id, client, false}], m.of[modelUse{id, client, true}]
+	}
+	if c.lane == market.LaneAccount {
+		books, balances := spent(c.client)
+		if c.client != "" && books+balances > share/2 && balances+cost.Weight > forBalances {
+			return threeQuarters
+		}
+		return share
+	}
+	balancesHad := min(m.account[id], forBalances)
+	low, high := threeQuarters+balancesHad, share-forBalances+balancesHad
+	if c.client == "" {
+		if c.lane == market.LanePrefetch {
+			return (low + high) / 2
+		}
+		return high
+	}
+	for _, name := range append([]string{c.client}, c.sharers.Names()...) {
+		books, _ := spent(name)
+		if name == "" || books == 0 || books+cost.Weight <= high-used-cost.Weight {
+			return high
+		}
+	}
+	return low
+}
+
 func (m *modelLedger) room(c *modelCall) bool {
 	for _, cost := range c.costs {
-		if used := m.used[cost.Limit]; used > 0 && used+cost.Weight > m.share[cost.Limit] {
+		if used := m.used[cost.Limit]; used > 0 && used+cost.Weight > m.ceiling(c, cost) {
 			return false
 		}
 	}
@@ -56,6 +97,7 @@ func (m *modelLedger) spend(c *modelCall) {
 	c.granted = true
 	for _, cost := range c.costs {
 		m.used[cost.Limit] += cost.Weight
+		m.of[modelUse{cost.Limit, c.client, c.lane == market.LaneAccount}] += cost.Weight
 		if c.lane == market.LaneAccount {
 			m.account[cost.Limit] += cost.Weight
 		}
@@ -64,6 +106,11 @@ func (m *modelLedger) spend(c *modelCall) {
 
 // arrive spends at once, or waits.
 func (m *modelLedger) arrive(c *modelCall) {
+	for _, cost := range c.costs {
+		if c.lane == market.LaneAccount {
+			m.balance[cost.Limit] = max(m.balance[cost.Limit], cost.Weight)
+		}
+	}
 	if len(c.costs) == 0 || len(m.waiting) == 0 && m.room(c) {
 		m.spend(c)
 		return
@@ -128,14 +175,14 @@ func (m *modelLedger) aboveHalf(c *modelCall) bool {
 }
 
 func (m *modelLedger) pass() {
-	blocked := map[market.LimitID]bool{}
+	blocked := map[market.LimitID]int{} // up to where; it holds up nobody who may go further
 	offer := func(lane market.Lane, waits func(*modelCall) bool) {
 		for _, e := range m.order(lane) {
 			c := e.call
 			if c.granted || waits(c) {
 				continue
 			}
-			held := slices.ContainsFunc(c.costs, func(cost market.Charge) bool { return blocked[cost.Limit] })
+			held := slices.ContainsFunc(c.costs, func(cost market.Charge) bool { return m.ceiling(c, cost) <= blocked[cost.Limit] })
 			if !held && m.room(c) {
 				m.spend(c)
 				m.stamp++
@@ -143,7 +190,7 @@ func (m *modelLedger) pass() {
 				continue
 			}
 			for _, cost := range c.costs {
-				blocked[cost.Limit] = true
+				blocked[cost.Limit] = max(blocked[cost.Limit], m.ceiling(c, cost))
 			}
 		}
 		m.drop(func(c *modelCall) bool { return c.granted })
@@ -197,7 +244,7 @@ func ledgerByTheModel(t *testing.T, seed uint64) {
 	clock := newClock()
 	l := newLedger(clock, 1)
 	l.limits([]market.Limit{
-		{ID: "x", Capacity: 10, Window: time.Second, Aligned: true}, {ID: "y", Capacity: 7, Window: time.Second, Aligned: true},
+		{ID: "x", Capacity: 40, Window: time.Second, Aligned: true}, {ID: "y", Capacity: 7, Window: time.Second, Aligned: true},
 	})
 	defer func() { // its timer runs as long as somebody waits
 		l.mu.Lock()
@@ -206,8 +253,8 @@ func ledgerByTheModel(t *testing.T, seed uint64) {
 		l.pass(clock.now())
 	}()
 	m := &modelLedger{
-		share: map[market.LimitID]int{"x": 10, "y": 7}, used: map[market.LimitID]int{}, account: map[market.LimitID]int{},
-		stamps: map[modelClient]int{},
+		share: map[market.LimitID]int{"x": 40, "y": 7}, used: map[market.LimitID]int{}, account: map[market.LimitID]int{},
+		balance: map[market.LimitID]int{}, of: map[modelUse]int{}, stamps: map[modelClient]int{},
 	}
 	overtook, names := 0, []string{"", "a", "b", "c"}
 	for step := range 500 {
@@ -254,6 +301,7 @@ func ledgerByTheModel(t *testing.T, seed uint64) {
 			if time.Now().Truncate(time.Second) != before {
 				clear(m.used)
 				clear(m.account)
+				clear(m.of)
 				first := slices.Clone(m.waiting)
 				m.pass()
 				for i, c := range first {

@@ -8,8 +8,8 @@ import (
 )
 
 // line is the queue of one lane. Clients take turns, one call each, and a client's own calls go in the order of their
-// arrival: however many one has waiting, another's next call goes after one of them. Callers without a client, and the
-// gateway itself, take turns as one. A call that several clients share goes at the first turn of any of them, so that one who
+// arrival: however many one has waiting, another's next call goes after one of them. Callers without a key take turns
+// as one client, and so does the gateway itself. A call that several clients share goes at the first turn of any of them, so that one who
 // joins another's call waits no longer than with a call of its own.
 type line struct {
 	turns []*turn // the clients of whom somebody waits, whose turn it is first; there are at most as many as names
@@ -184,7 +184,7 @@ const (
 	maxWaiting        = 256 // calls for anything but balances
 	maxWaitingAccount = 64  // balances; those of one wallet wait as one
 	clientPart        = 4   // one client may have a quarter
-	namelessPart      = 2   // all callers without a client together a half, the gateway's own calls among them
+	namelessPart      = 2   // all callers without a key together a half, and the gateway itself
 )
 
 // lanesWith are the lanes that share their places with a lane, the least urgent first.
@@ -201,7 +201,7 @@ func places(lane market.Lane, client string) (all, own int) {
 	if lane == market.LaneAccount {
 		all = maxWaitingAccount
 	}
-	if client == "" {
+	if client == "" || client == market.Keyless {
 		return all, all / namelessPart
 	}
 	return all, all / clientPart
