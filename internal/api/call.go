@@ -43,7 +43,7 @@ type call struct {
 	public  bool           // it came to the public listener
 	proxied bool           // through a trusted proxy: it is not from this machine
 	cookie  string         // of the session that stands for the key, "" without one
-	client  *quota.Client  // whose key it is, nil for callers without a quota
+	client  *quota.Client  // on whose account it is, nil for nobody's: on the admin listener, and until a key is checked
 	verdict quota.Verdict  // what the client's quota said
 	dialect compat.Dialect // of the facade that answers, nil for all else
 
@@ -101,11 +101,12 @@ func (c *call) sendBody(status int, contentType []string, body []byte) {
 
 // tellQuota says in the headers what the client has left, as late as it can: what the request itself spent is in it.
 func (c *call) tellQuota(now time.Time) {
-	if c.client == nil {
+	policy := c.client.RateLimitPolicy()
+	if policy == "" {
 		return
 	}
 	var buf [96]byte
-	c.header("Ratelimit-Policy", c.client.RateLimitPolicy())
+	c.header("Ratelimit-Policy", policy)
 	c.header("Ratelimit", string(c.client.AppendRateLimit(buf[:0], c.verdict, now)))
 }
 

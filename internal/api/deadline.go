@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/market"
 )
 
 // deadline ends a request's context at an instant. Unlike context.WithDeadline it sets no timer before somebody waits: a
@@ -11,6 +13,9 @@ import (
 type deadline struct {
 	context.Context // of the request
 	at              time.Time
+	// client is on whose behalf the request asks, nil for nobody. It is set before anybody else has the context. Here it costs
+	// nothing; a context around this one would be an allocation for each request.
+	client market.Client
 
 	mu     sync.Mutex
 	armed  context.Context // the same with a timer, nil until somebody waits
@@ -56,6 +61,9 @@ func (d *deadline) Err() error { return d.arm().Err() }
 // Value implements context.Context. Once armed it is the armed context that answers, so that contexts made of this one
 // find it and need no goroutine to hear of its end.
 func (d *deadline) Value(key any) any {
+	if d.client != nil && market.AsksClient(key) {
+		return d.client
+	}
 	d.mu.Lock()
 	ctx := d.armed
 	d.mu.Unlock()

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"exchange-gateway/internal/api"
+	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/api/quota"
+	"exchange-gateway/internal/market"
 )
 
 func TestWithin_endsAtItsInstant(t *testing.T) {
@@ -64,5 +67,38 @@ func TestWithin_childrenNeedNoGoroutine(t *testing.T) {
 	}
 	if n := runtime.NumGoroutine() - before; n >= 100 {
 		t.Errorf("%d goroutines for 100 contexts", n)
+	}
+}
+
+// TestWithin_answersForItsClient, to whoever made a context of it, before anybody waits and afterwards; and for nobody where it
+// has none.
+func TestWithin_answersForItsClient(t *testing.T) {
+	type other struct{}
+	parent := context.WithValue(t.Context(), other{}, "kept")
+	client := quota.New(quota.Config{Ring: keys.NewRing()}).Keyless()
+	ctx, end := api.WithinFor(parent, time.Now().Add(time.Hour), client)
+	nobody, endNobody := api.Within(parent, time.Now().Add(time.Hour))
+	defer endNobody()
+	for range 2 {
+		child, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		if market.ClientOf(ctx) != market.Client(client) || market.ClientName(child) != market.Keyless {
+			t.Errorf("%v, %q", market.ClientOf(ctx), market.ClientName(child))
+		}
+		if got := ctx.Value(other{}); got != "kept" {
+			t.Errorf("another value: %v", got)
+		}
+		if got := market.ClientOf(nobody); got != nil {
+			t.Errorf("nobody is %v", got)
+		}
+		cancel()
+		_ = ctx.Done() // from now on it is armed
+		_ = nobody.Done()
+	}
+	end()
+	if market.ClientName(ctx) != market.Keyless {
+		t.Error("a call that outlives the request is nobody's")
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = market.ClientOf(ctx) }); n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

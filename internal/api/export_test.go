@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"exchange-gateway/internal/market"
 )
 
 // AppendTime and AppendQuoted are tested against the standard library's own.
@@ -18,6 +20,13 @@ var (
 // Within is the context of a request, and what ends it.
 func Within(ctx context.Context, at time.Time) (context.Context, func()) {
 	d := within(ctx, at)
+	return d, d.end
+}
+
+// WithinFor is the same on a client's account.
+func WithinFor(ctx context.Context, at time.Time, client market.Client) (context.Context, func()) {
+	d := within(ctx, at)
+	d.client = client
 	return d, d.end
 }
 

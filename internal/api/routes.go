@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-
-	"exchange-gateway/internal/market"
 )
 
 // Route names what a request asked for. It is a metric label and a log field, so a path that is not one of ours is
@@ -195,6 +193,13 @@ func (s *Server) serveWithin(slots *inFlight, e endpoint) http.HandlerFunc {
 // within answers a request by handle, which runs for a caller that may ask, within all bounds, until the deadline.
 func (s *Server) within(slots *inFlight, e *endpoint, c *call, r *http.Request, handle func(context.Context) error) {
 	traced := s.trace(c, r)
+	s.keyless(c, r)
+	free := c.client // nil where a key was sent: its client is known when it is checked
+	if !free.Enter() {
+		s.fail(c, r, errKeyless)
+		return
+	}
+	defer free.Leave()
 	reserved := e.access == accessAccount
 	if !slots.enter(reserved) {
 		s.fail(c, r, errOverloaded)
@@ -212,14 +217,19 @@ func (s *Server) within(slots *inFlight, e *endpoint, c *call, r *http.Request, 
 	}
 }
 
-// answer runs handle on the account of the caller's client, if it has room for one more.
-func (s *Server) answer(ctx context.Context, c *call, handle func(context.Context) error) error {
+// answer runs handle on the account of the caller's client, if it has room for one more. Those without a key have entered
+// before all else, or many of them who are refused would take places that are not theirs meanwhile.
+func (s *Server) answer(ctx *deadline, c *call, handle func(context.Context) error) error {
 	if c.client == nil {
+		return handle(ctx)
+	}
+	ctx.client = c.client
+	if c.key == nil {
 		return handle(ctx)
 	}
 	if !c.client.Enter() {
 		return errShare
 	}
 	defer c.client.Leave()
-	return handle(market.WithClient(ctx, c.client))
+	return handle(ctx)
 }

@@ -86,6 +86,7 @@ func New(cfg Config) (*Server, error) {
 			InFlight: max(1, cfg.MaxInFlight/clientShare), Streams: max(1, cmp.Or(cfg.MaxStreams, stream.DefaultMaxClients)/clientShare),
 		}})
 	}
+	s.clients.Halve(cfg.MaxInFlight, cmp.Or(cfg.MaxStreams, stream.DefaultMaxClients))
 	s.watchers = newWatchers()
 	s.base, s.stop = context.WithCancel(context.Background())
 	var err error

@@ -119,6 +119,7 @@ func (s *Server) serveStream(e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := w.(*call)
 		c.route = e.route
+		s.keyless(c, r)
 		err := s.authorize(c, r, e.access)
 		if err == nil {
 			err = s.open(&e, c, r)
@@ -144,19 +145,18 @@ var errStreams = &requestError{code: CodeClientRateLimited, wait: streamsWait, d
 // streamsWait is after how long it is worth trying again: streams last.
 const streamsWait = 10 * time.Second
 
-// admission is what a key opens on a stream: its client's account and one of its client's streams, until Leave.
+// admission is what a key, or none, opens on a stream: its client's account and one of its client's streams, until Leave.
 func (s *Server) admission(k *keys.Key, client *quota.Client) (stream.Admission, error) {
-	if k == nil {
-		return stream.Admission{}, nil
-	}
-	a := stream.Admission{Watch: func(end func()) func() { return s.lives.join(k.Life(), end) }}
-	if client == nil {
-		return a, nil
-	}
 	if !client.OpenStream() {
+		if k == nil {
+			return stream.Admission{}, errKeylessStreams
+		}
 		return stream.Admission{}, errStreams
 	}
-	a.Client, a.Leave = client, client.CloseStream
+	a := stream.Admission{Client: client, Leave: client.CloseStream}
+	if k != nil {
+		a.Watch = func(end func()) func() { return s.lives.join(k.Life(), end) }
+	}
 	return a, nil
 }
 
@@ -186,9 +186,11 @@ func (s *Server) webSocket(_ context.Context, c *call, r *http.Request, _ *query
 	}
 	needed := s.marketNeedsKey(c)
 	e := stream.Entry{NeedsKey: needed && c.key == nil, From: network(address(r)), Admit: s.admit(address(r), needed)}
-	var err error
-	if e.Admission, err = s.admission(c.key, c.client); err != nil {
-		return err
+	if !e.NeedsKey { // or it is nobody's until its key has come, and one of few
+		var err error
+		if e.Admission, err = s.admission(c.key, c.client); err != nil {
+			return err
+		}
 	}
 	c.tellQuota(time.Now())
 	upgraded, err := s.streams.WebSocket(c.ResponseWriter, r, e)

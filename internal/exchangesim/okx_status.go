@@ -36,7 +36,11 @@ func (o *okx) systemStatus(c *call) answer {
 	o.v.mu.Unlock()
 	if c.fx.inMaintenance {
 		begin := c.now.Truncate(time.Hour)
-		windows = append(windows, okxStatus{begin, begin.Add(2 * time.Hour)})
+		end := begin.Add(2 * time.Hour)
+		if known := c.fx.maintenanceEnds; !known.IsZero() {
+			end = known
+		}
+		windows = append(windows, okxStatus{begin, end})
 	}
 	rows := []object{}
 	for _, w := range windows {

@@ -100,6 +100,9 @@ func (fx *effects) add(f Fault) {
 		fx.halted = true
 	case FaultMaintenance:
 		fx.inMaintenance = true
+		if f.until.After(fx.maintenanceEnds) {
+			fx.maintenanceEnds = f.until
+		}
 	}
 }
 

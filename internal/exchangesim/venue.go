@@ -102,6 +102,7 @@ type effects struct {
 	skew, age                                                    time.Duration
 	cached, crossed, negative, zero, oneSided, emptyBook, halted bool
 	inMaintenance                                                bool
+	maintenanceEnds                                              time.Time // zero where it ends when it is told to
 }
 
 // answer is a whole response before it meets the wire.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"exchange-gateway/cmd/gateway/app"
 	"exchange-gateway/cmd/gateway/config"
@@ -39,6 +41,9 @@ func serveVenues(ctx context.Context, sim *exchangesim.Sim, o Options, state str
 		}
 	}()
 
+	if err := o.ownSettings(); err != nil {
+		return conf, "", stop, err
+	}
 	conf, err = config.Load(config.Sources{Set: o.Set, Known: app.ExchangeIDs(), State: state})
 	if err != nil {
 		return conf, "", stop, err
@@ -63,6 +68,22 @@ func serveVenues(ctx context.Context, sim *exchangesim.Sim, o Options, state str
 	}
 	servers = append(servers, s)
 	return conf, s.URL(), stop, nil
+}
+
+// ownSettings refuses --set of what the demo itself decides: to take it and do something else would mislead.
+func (o Options) ownSettings() error {
+	for _, set := range o.Set {
+		path, _, _ := strings.Cut(set, "=")
+		last := path[strings.LastIndexByte(path, '.')+1:]
+		accounts := strings.Contains(path, ".accounts.")
+		switch {
+		case path == "listen" || path == "admin_listen":
+			return fmt.Errorf("--set %s: the demo has a flag for it, --%s", path, strings.ReplaceAll(path, "_", "-"))
+		case path == "state_dir", path == "keys_file", accounts, slices.Contains([]string{"enabled", "hosts", "account_hosts", "stream_hosts"}, last):
+			return fmt.Errorf("--set %s: the demo's own exchanges and state decide that; use 'gateway serve' for your own", path)
+		}
+	}
+	return nil
 }
 
 func credentials(id market.ExchangeID) map[string]config.Account {

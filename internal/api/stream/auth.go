@@ -16,6 +16,7 @@ func (c *session) authenticate(q *request) ending {
 	if err != nil {
 		return c.turnAway(q.ID, err)
 	}
+	c.entry.leave() // what it had without a key
 	c.entry.Admission = a
 	if !c.keyBy.IsZero() {
 		c.streams.named(c.entry.From)

@@ -8,14 +8,14 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// Admission is what a client was let in with. The zero value is a client without a key.
+// Admission is what a client was let in with. The zero value is a client that has yet to send its key.
 type Admission struct {
 	// Client is on whose account lists are asked for. Nil: nobody's.
 	Client market.Client
 	// Watch has a function called once, in a goroutine of its own, when the key is no longer valid; after stop it neither runs
 	// nor will. Nil: that never happens.
 	Watch func(end func()) (stop func())
-	// Leave is called once, when the client has gone or was not let in after all. Nil: nobody waits for that.
+	// Leave is called once, when the client has gone, was not let in after all, or has another admission. Nil: nobody waits for that.
 	Leave func()
 }
 
@@ -34,7 +34,7 @@ func (a *Admission) leave() {
 
 // Entry is how a client comes in.
 type Entry struct {
-	Admission // of a key in the request's header; zero without one
+	Admission // of a key in the request's header or of a caller without one; zero where NeedsKey is set
 	// NeedsKey is set where no key came with the request and one is needed: the first message has to bring it within KeyBound.
 	NeedsKey bool
 	// From is the network that the client comes from, and what MaxUnnamedFrom is counted by. Invalid: nobody knows, and
