@@ -8,9 +8,9 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 	"syscall"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -339,6 +339,7 @@ func TestMaintenance_showsInStatus(t *testing.T) {
 		inMemory(t, o).get("/api/v5/system/status").want(t, 200, `"data":[]`)
 		time.Sleep(5 * time.Second)
 		inMemory(t, o).get("/api/v5/system/status?state=completed").want(t, 200, `"env":"1"`)
+		time.Sleep(5 * time.Second)
 		// One of known length is announced with its end.
 		inject(t, o, exchangesim.Fault{Kind: exchangesim.FaultMaintenance, For: 30 * time.Second})
 		end := strconv.FormatInt(time.Now().Add(30*time.Second).UnixMilli(), 10)
