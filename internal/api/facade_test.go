@@ -60,7 +60,7 @@ func TestFacade_givesTheDialectWhatWasAsked(t *testing.T) {
 			t.Errorf("asked %+v, want %+v", d.asked[i], q)
 		}
 	}
-	if got := strings.Join(d.under, ","); got != "desk-a,,desk-b,," {
+	if got := strings.Join(d.under, ","); got != "desk-a,keyless,desk-b,keyless,keyless" {
 		t.Errorf("on behalf of %q", got)
 	}
 	for method, want := range map[string]float64{"GET": 4, "POST": 1} {

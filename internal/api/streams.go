@@ -185,7 +185,10 @@ func (s *Server) webSocket(_ context.Context, c *call, r *http.Request, _ *query
 		return stream.ErrStopping
 	}
 	needed := s.marketNeedsKey(c)
-	e := stream.Entry{NeedsKey: needed && c.key == nil, From: network(address(r)), Admit: s.admit(address(r), needed)}
+	e := stream.Entry{NeedsKey: needed && c.key == nil, From: network(address(r))}
+	if c.key == nil {
+		e.Admit = s.admit(address(r), needed)
+	}
 	if !e.NeedsKey { // or it is nobody's until its key has come, and one of few
 		var err error
 		if e.Admission, err = s.admission(c.key, c.client); err != nil {

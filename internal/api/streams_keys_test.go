@@ -149,7 +149,7 @@ func TestStreamAuth_whereNoKeyIsNeeded(t *testing.T) {
 	if res := r.open(t, eventsURL, "X-API-Key", text); res.StatusCode != 200 {
 		t.Errorf("%s", res.Status)
 	}
-	if got := books.clients(); len(got) != 3 || got[1] != "" || got[2] != "desk-a" {
+	if got := books.clients(); len(got) != 3 || got[1] != market.Keyless || got[2] != "desk-a" {
 		t.Errorf("the list was asked for by %q", got)
 	}
 }

@@ -37,6 +37,7 @@ type door struct {
 	next   int
 	inside atomic.Int32
 	left   atomic.Int32
+	freed  atomic.Int32 // who was let in without a key and is gone, or has one now
 }
 
 func newDoor() *door { return &door{ends: map[int]func(){}} }
@@ -91,9 +92,9 @@ func keyed(t *testing.T, d *door, change ...func(*stream.Config)) *rig {
 		case "":
 			return stream.Entry{NeedsKey: true, Admit: d.admit}
 		case "free":
-			return stream.Entry{Admit: d.admit}
+			return stream.Entry{Admission: stream.Admission{Client: fakeClient{}, Leave: func() { d.freed.Add(1) }}, Admit: d.admit}
 		}
-		return stream.Entry{Admission: d.admission(), Admit: d.admit}
+		return stream.Entry{Admission: d.admission()}
 	}
 	return r
 }
@@ -125,6 +126,9 @@ func TestAuth_aKeyInTheFirstMessage(t *testing.T) {
 		if m := c.expect("auth")[0]; m.ID == nil || *m.ID != "k" || m.Client != "desk-a" || m.SentAt.IsZero() {
 			t.Errorf("%q: %+v", key, m)
 		}
+		if got := d.freed.Load(); got != int32(i) {
+			t.Errorf("%q: what it had without a key was given back %d times", key, got)
+		}
 		c.send(subscribeTo(5))
 		c.expect("status live", "snapshot")
 		// A second one is a mistake, and no more than that.
@@ -142,6 +146,9 @@ func TestAuth_aKeyInTheFirstMessage(t *testing.T) {
 	}
 	if got := strings.Join(under, ","); got != "desk-a,desk-a" {
 		t.Errorf("lists were asked for by %q", got)
+	}
+	if got := d.freed.Load(); got != 1 {
+		t.Errorf("what one had without a key was given back %d times", got)
 	}
 	if len(d.ends) != 0 {
 		t.Errorf("%d keys are watched for nobody", len(d.ends))

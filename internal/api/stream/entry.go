@@ -40,7 +40,8 @@ type Entry struct {
 	// From is the network that the client comes from, and what MaxUnnamedFrom is counted by. Invalid: nobody knows, and
 	// MaxUnnamed alone bounds those.
 	From netip.Addr
-	// Admit checks the key of a first message. Its errors are put into words by Config.Describe. Nil: no message brings a key.
+	// Admit checks the key of a first message. Its errors are put into words by Config.Describe. Nil where a key came with the request:
+	// then no message brings another.
 	Admit func(key string) (Admission, error)
 }
 

@@ -131,7 +131,7 @@ func (c *session) follow(text []byte) ending {
 	switch {
 	case !c.keyBy.IsZero() && (err != nil || q.Op != opAuth):
 		return c.turnAway(q.ID, cmp.Or(err, ErrKeyNeeded))
-	case err == nil && q.Op == opAuth && (!first || c.entry.Admit == nil || c.entry.Client != nil):
+	case err == nil && q.Op == opAuth && (!first || c.entry.Admit == nil):
 		c.refuse(q.ID, hub.Topic{}, bad("op", "auth is for the first message of a client that sent no key in a header"))
 	case err == nil && q.Op == opAuth:
 		return c.authenticate(&q)
