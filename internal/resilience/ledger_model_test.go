@@ -77,7 +77,7 @@ func (m *modelLedger) ceiling(c *modelCall, cost market.Charge) int {
 	}
 	for _, name := range append([]string{c.client}, c.sharers.Names()...) {
 		books, _ := spent(name)
-		if name == "" || books == 0 || books+cost.Weight <= high-used-cost.Weight {
+		if name == "" || books+cost.Weight <= high-used-cost.Weight {
 			return high
 		}
 	}

@@ -10,8 +10,9 @@ import (
 // first has it: turns in a queue help nobody where nothing is left to queue for. So of such a window
 //
 //   - the last tenth, and at least the price of one balance, is for balances alone;
-//   - of the quarter at the end, that tenth included, a client may have only as much as it leaves to the next one: who has
-//     asked for much already stops at three quarters, and one who comes late always finds something;
+//   - of the quarter at the end, that tenth included, a client may have more only while all that it has had in this window is
+//     no more than what it leaves there: who has asked for much stops at three quarters, and one who comes late finds something
+//     however many came before, each of whom took at most half of what there was;
 //   - what the gateway fetches ahead by itself (books to set streams up again) stops in the middle of what is left between
 //     the two: it goes on where a client stopped, and leaves as much to those who come late. Its lists and clocks, which are
 //     few and on which everybody waits, go up to the tenth;
@@ -124,11 +125,8 @@ func (b *budget) ceiling(now int64, units int, by party) int {
 // common is up to where a window is for whoever comes first.
 func (b *budget) common(all, kept int) int { return min((all*commonParts+3)/4, all-kept) }
 
-// leaves tells whether a client that is given units more has no more than is left. Its first call is always given.
-func (u use) leaves(left, units int) bool {
-	books := u.all - u.account
-	return books == 0 || books+units <= left
-}
+// leaves tells whether a client that is given units more has no more than is left then, its balances not counted.
+func (u use) leaves(left, units int) bool { return u.all-u.account+units <= left }
 
 // usedBy is what a client has used of the window as of now.
 func (b *budget) usedBy(now int64, client string) use {
