@@ -10,3 +10,12 @@ func (f *Facade) Variants() int {
 	defer i.mu.Unlock()
 	return len(i.variants)
 }
+
+// Params are the parameters of each path that is answered.
+func Params() map[string][]string {
+	all := map[string][]string{}
+	for _, e := range endpoints {
+		all[e.path] = e.params
+	}
+	return all
+}

@@ -87,41 +87,43 @@ type question struct {
 	maxAge   gateway.Age
 }
 
-// endpoint is a path that is answered: the parameters that it takes, and how.
+// endpoint is a path that is answered: the parameters that it takes, in the documentation's order, and how.
 type endpoint struct {
+	path   string
 	params []string
 	answer func(question, context.Context) (*compat.Answer, error)
 }
 
-// find is the closed list of paths that are answered.
-func find(path string) (endpoint, bool) {
-	switch path {
-	case "/api/v3/ping":
-		return endpoint{nil, question.ping}, true
-	case "/api/v3/time":
-		return endpoint{nil, question.time}, true
-	case "/api/v3/exchangeInfo":
-		return endpoint{[]string{"symbol", "symbols", "permissions", "showPermissionSets", "symbolStatus"}, question.exchangeInfo}, true
-	case "/api/v3/depth":
-		return endpoint{[]string{"symbol", "limit", "symbolStatus"}, question.depth}, true
-	case "/api/v3/ticker/bookTicker":
-		return endpoint{[]string{"symbol", "symbols", "symbolStatus"}, question.bookTicker}, true
-	case "/api/v3/ticker/price":
-		return endpoint{[]string{"symbol", "symbols", "symbolStatus"}, question.price}, true
-	case "/api/v3/ticker/24hr":
-		return endpoint{[]string{"symbol", "symbols", "type", "symbolStatus"}, question.day}, true
-	case "/api/v3/klines", "/api/v3/uiKlines":
-		return endpoint{[]string{"symbol", "interval", "startTime", "endTime", "timeZone", "limit"}, question.klines}, true
-	case "/api/v3/trades":
-		return endpoint{[]string{"symbol", "limit"}, question.trades}, true
-	case "/api/v3/aggTrades":
-		return endpoint{[]string{"symbol", "fromId", "startTime", "endTime", "limit"}, question.aggTrades}, true
-	case "/api/v3/avgPrice":
-		return endpoint{[]string{"symbol"}, question.averagePrice}, true
-	case "/sapi/v1/system/status":
-		return endpoint{nil, question.systemStatus}, true
+// several are the parameters of a ticker: one symbol, several or all.
+var several = []string{"symbol", "symbols", "symbolStatus"}
+
+// candles are the parameters of klines in both forms.
+var candles = []string{"symbol", "interval", "startTime", "endTime", "timeZone", "limit"}
+
+// endpoints is the closed list of paths that are answered. The contract in docs/openapi has the same.
+var endpoints = [...]endpoint{
+	{"/api/v3/depth", []string{"symbol", "limit", "symbolStatus"}, question.depth},
+	{"/api/v3/ticker/bookTicker", several, question.bookTicker},
+	{"/api/v3/ticker/price", several, question.price},
+	{"/api/v3/ticker/24hr", []string{"symbol", "symbols", "type", "symbolStatus"}, question.day},
+	{"/api/v3/klines", candles, question.klines},
+	{"/api/v3/uiKlines", candles, question.klines},
+	{"/api/v3/trades", []string{"symbol", "limit"}, question.trades},
+	{"/api/v3/aggTrades", []string{"symbol", "fromId", "startTime", "endTime", "limit"}, question.aggTrades},
+	{"/api/v3/avgPrice", []string{"symbol"}, question.averagePrice},
+	{"/api/v3/exchangeInfo", []string{"symbol", "symbols", "permissions", "showPermissionSets", "symbolStatus"}, question.exchangeInfo},
+	{"/api/v3/ping", nil, question.ping},
+	{"/api/v3/time", nil, question.time},
+	{"/sapi/v1/system/status", nil, question.systemStatus},
+}
+
+func find(path string) (*endpoint, bool) {
+	for i := range endpoints {
+		if endpoints[i].path == path {
+			return &endpoints[i], true
+		}
 	}
-	return endpoint{}, false
+	return nil, false
 }
 
 // Answer implements compat.Dialect.

@@ -119,6 +119,10 @@ func TestGeneral(t *testing.T) {
 		}
 	}
 	gw.status = &gateway.Status{Announced: market.VenueStatus{State: market.VenueUnknown}}
+	if _, err := f.Answer(t.Context(), request("/sapi/v1/system/status")); market.KindOf(err) != market.KindUnavailable || gw.lists != 1 {
+		t.Errorf("nothing was read yet: %v, after %d looks at the list that makes it used", err, gw.lists)
+	}
+	gw.status.Announced.CheckedAt = time.Now()
 	if r := refusal(t, f, request("/sapi/v1/system/status")); r.Status != 404 {
 		t.Errorf("nothing announced: %v", r)
 	}
