@@ -39,7 +39,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from decimal import Decimal, localcontext
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, localcontext
 from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Type
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -1633,7 +1633,15 @@ DECIMAL_PLACES, SIGNIFICANT_DIGITS, TICK_SIZE = 2, 3, 4  # ccxt's precision mode
 
 DEFAULT_MAX_AGE_MS = 5000  # of a book for a bot that does not look for a label
 
-_NOT_OURS = re.compile(r"(fetch|watch|create|cancel|edit|withdraw|transfer|set|borrow|repay|add|reduce|close|un_?watch)(_[a-z_]+|[A-Z]\w*)")
+# Names of ccxt's methods, unified ones in both spellings (create_order, createOrder) and those of an exchange's own endpoints
+# (public_get_..., sapiGet...), so that a bot which calls one catches NotSupported, and not what nobody catches.
+_NOT_OURS = re.compile(
+    r"(fetch|watch|un_?watch|create|cancel|edit|withdraw|deposit|transfer|set|borrow|repay|add|reduce|close|load|calculate|parse|safe|build"
+    r"|enable|check|convert|redeem|sign|handle|filter|sort|account|currency|fee|decimal|market|cost|number|price|amount|is|get|redirect"
+    r"|(?:[a-z][a-z0-9_]*?)?(?:[Pp]ublic|[Pp]rivate|sapi|eapi|fapi|dapi|papi)\w*?_?"
+    r"(?:get|post|put|delete|patch|Get|Post|Put|Delete|Patch))(_[a-z0-9_]+|[A-Z0-9]\w*)"
+    r"|withdraw|transfer|deposit|sign|request|fetch|fetch2|throttle|account|currency|nonce|describe|convert_trading_view_to_ohlcv",
+)
 
 
 class _Has(Dict[str, Any]):
@@ -1661,6 +1669,7 @@ class Exchange:
 
     def __init__(self, config: Optional[Mapping[str, Any]] = None) -> None:
         config = dict(config or {})
+        _refuse_like(config, ("gateway", "stale", "maxage"), ("gateway", "gatewayKey"), "the configuration")
         url = config.pop("gateway", None) or os.environ.get("GATEWAY_URL") or "http://127.0.0.1:8080"
         key = config.pop("gatewayKey", None) or os.environ.get("GATEWAY_KEY") or None
         for credential in ("apiKey", "secret", "password", "uid", "privateKey"):
@@ -1697,6 +1706,8 @@ class Exchange:
         return refuse
 
     # What ccxt's bots call.
+
+    timeframes: Dict[str, str] = {}  # there are no candles
 
     def load_markets(self, reload: bool = False, params: Optional[Mapping[str, Any]] = None) -> Dict[str, Dict[str, Any]]:
         """The markets by symbol, asked for once."""
@@ -1758,6 +1769,44 @@ class Exchange:
         s = self.gateway.status(self.id)
         return {"status": s.status, "updated": _epoch_ms(s.updated), "eta": _epoch_ms(s.eta), "url": None, "info": s.document}
 
+    def market_id(self, symbol: str) -> str:
+        """The exchange's own name of a market."""
+        return self.market(symbol)["id"]
+
+    def price_to_precision(self, symbol: str, price: Any) -> str:
+        """The price as the exchange takes it: rounded to the market's tick, halves away from zero. InvalidOrder if it is 0 then."""
+        return self._to_precision(symbol, "price", "price", price, ROUND_HALF_UP)
+
+    def amount_to_precision(self, symbol: str, amount: Any) -> str:
+        """The amount as the exchange takes it: cut off to the market's lot. InvalidOrder if it is 0 then."""
+        return self._to_precision(symbol, "amount", "amount", amount, ROUND_DOWN)
+
+    def cost_to_precision(self, symbol: str, cost: Any) -> str:
+        """An amount of the quote currency, cut off to the market's tick as ccxt does. 0 is 0."""
+        return self._to_precision(symbol, "cost", "price", cost, ROUND_DOWN)
+
+    def _to_precision(self, symbol: str, what: str, step_of: str, value: Any, rounding: str) -> str:
+        """A whole number of steps as text, exactly: the float next to a step, which ccxt's markets have, is read as it is written."""
+        step = self.market(symbol)["precision"][step_of]
+        if step is None:
+            raise Unsupported("%s does not say the %s step of %s." % (self.id, step_of, symbol))
+        try:
+            if isinstance(value, bool):
+                raise ValueError(value)
+            number, unit = Decimal(str(value)), Decimal(str(step))
+            if not number.is_finite():
+                raise ValueError(value)
+            with localcontext() as c:
+                c.prec = 2 * _MAX_NUMBER
+                rounded = (number / unit).quantize(Decimal(1), rounding=rounding) * unit
+        except (ArithmeticError, ValueError):
+            raise InvalidParameter("%.40r is no %s" % (value, what), retryable=False) from None
+        if rounded == 0 and what != "cost":
+            raise _UNKNOWN["InvalidOrder"]("%s %s of %s must be greater than minimum %s precision of %s" % (self.id, what, symbol, what, unit))
+        text = format(rounded, "f")
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return "0" if text == "-0" else text
+
     def close(self) -> None:
         """Closes the connections that are kept."""
         self.gateway.close()
@@ -1794,6 +1843,7 @@ class Exchange:
             return None
 
     fetchMarkets, loadMarkets, fetchOrderBook, fetchL2OrderBook = fetch_markets, load_markets, fetch_order_book, fetch_l2_order_book
+    priceToPrecision, amountToPrecision, costToPrecision, marketId = price_to_precision, amount_to_precision, cost_to_precision, market_id
     fetchTicker, fetchTickers, fetchBalance, fetchStatus = fetch_ticker, fetch_tickers, fetch_balance, fetch_status
 
     def _ask(self, what: str, **params: Any) -> Dict[str, Any]:
@@ -1808,7 +1858,9 @@ class Exchange:
             raise _unreadable(a, err) from err
 
     def _accept(self, params: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-        """How old an answer may be. Without a word it is the gateway that says 5,000 ms, or less if this client's key has less."""
+        """How old an answer may be. Without a word it is the gateway that says 5,000 ms, or less if this client's key has less.
+        ccxt's options are anybody's, so only those are refused that look like this one."""
+        _refuse_like(self.options, ("stale", "maxage"), ("accept_stale",), "options")
         ms = self._only(params, "accept_stale").get("accept_stale", self.options.get("accept_stale"))
         if ms is None or ms is False:
             return {}
@@ -1833,6 +1885,14 @@ class Exchange:
             self._next = max(now, self._next) + self.rateLimit / 1000
         if wait > 0:
             time.sleep(wait)
+
+
+def _refuse_like(given: Mapping[str, Any], parts: Tuple[str, ...], ours: Tuple[str, ...], where: str) -> None:
+    """Refuses names that are nearly ours: what is mistyped must not mean its default."""
+    for name in given:
+        bare = str(name).replace("_", "").replace("-", "").lower()
+        if name not in ours and any(part in bare for part in parts):
+            raise UnknownParameter("%s has no %.40r here. Of the gateway's it may have: %s." % (where, name, ", ".join(ours)), retryable=False)
 
 
 class binance(Exchange):

@@ -65,6 +65,62 @@ class Shapes(unittest.TestCase):
         with self.assertRaises(AttributeError):
             okx.no_such_thing  # noqa: B018
 
+    def test_every_other_method_of_ccxts_is_refused_in_a_sentence(self):
+        okx = ccxt.okx()
+        for name in ("load_trading_limits", "load_time_difference", "calculate_fee", "fee_to_precision", "currency_to_precision",
+                     "decimal_to_precision", "safe_string", "parse_order", "build_ohlcvc", "set_sandbox_mode", "enable_demo_trading", "deposit",
+                     "withdraw", "transfer", "nonce", "sign", "market_ids", "public_get_ticker", "privatePostOrder", "sapi_get_system_status",
+                     "fapiPublicGetTime", "fapiPrivateV2GetAccount", "v3_private_get_brokerage_accounts", "check_required_credentials",
+                     "currency", "request", "fetch2", "redeem_gift_code", "convert_to_spot", "is_tick_precision"):
+            with self.subTest(name), self.assertRaises(ccxt.NotSupported) as caught:
+                getattr(okx, name)("BTC/USDT")
+            self.assertIn(name, str(caught.exception))
+        for name in ("_fetch_order", "__len__", "__deepcopy__", "_set_leverage", "apikey"):
+            self.assertFalse(hasattr(okx, name), name)
+        self.assertEqual(okx.timeframes, {})
+
+    def test_numbers_as_the_exchange_takes_them(self):
+        okx = ccxt.okx()
+        self.assertRaises(ccxt.ExchangeError, okx.price_to_precision, "BTC/USDT", 1)  # no markets yet, as in ccxt
+        def market(tick, lot):
+            return {"id": "X", "precision": {"price": tick, "amount": lot}}
+        okx.markets = {"BTC/USDT": market(0.01, 1e-05), "HALF/USD": market(0.5, 0.25), "PEPE/USDT": market(1e-10, 100.0), "NO/STEP": market(None, None)}
+        price, amount, cost = okx.price_to_precision, okx.amount_to_precision, okx.costToPrecision
+        for got, want in (
+            (price("BTC/USDT", 64073.105), "64073.11"), (price("BTC/USDT", "64073.104999999999999999"), "64073.1"), (price("BTC/USDT", 64073), "64073"),
+            (price("BTC/USDT", 0.005), "0.01"), (price("HALF/USD", 1.25), "1.5"), (price("HALF/USD", 1.2), "1"), (price("PEPE/USDT", 7.12345e-06), "0.0000071235"),
+            (price("BTC/USDT", 1e21), "1" + "0" * 21), (price("BTC/USDT", ccxt.Decimal("100.00")), "100"), (price("HALF/USD", -1.25), "-1.5"),
+            (amount("BTC/USDT", 0.000019), "0.00001"), (amount("BTC/USDT", 0.3), "0.3"), (amount("HALF/USD", "0.99"), "0.75"), (amount("PEPE/USDT", 1299.9), "1200"),
+            (cost("BTC/USDT", 10.999), "10.99"), (cost("BTC/USDT", 0.001), "0"), (cost("BTC/USDT", -0.001), "0"), (okx.market_id("BTC/USDT"), "X"),
+        ):
+            self.assertEqual(got, want)
+        for wrong in (lambda: price("BTC/USDT", 0.004), lambda: amount("BTC/USDT", 0.000009), lambda: amount("PEPE/USDT", 99.9)):
+            self.assertRaises(ccxt.InvalidOrder, wrong)
+        for wrong in (None, True, "1e", float("nan"), float("inf"), [1], "1e999999"):
+            with self.subTest(wrong):
+                self.assertRaises(ccxt.BadRequest, price, "BTC/USDT", wrong)
+        self.assertRaises(ccxt.NotSupported, price, "NO/STEP", 1)
+        self.assertRaises(ccxt.BadSymbol, amount, "NO/SUCH", 1)
+
+    def test_an_option_that_is_nearly_ours_is_refused(self):
+        server, okx = canned(self, answer(BOOK))
+        for wrong in ("acceptStale", "accept-stale", "stale", "max_age_ms", "maxAge"):
+            okx.options = {"defaultType": "spot", wrong: 60000}
+            with self.subTest(wrong), self.assertRaises(ccxt.BadRequest) as caught:
+                okx.fetch_ticker("BTC/USDT")
+            self.assertIn("accept_stale", str(caught.exception))
+        for wrong in ("gateway_key", "gatewaykey", "gatewayURL", "accept_stale", "maxAge"):
+            with self.subTest(wrong), self.assertRaises(ccxt.BadRequest) as caught:
+                ccxt.okx({wrong: "gw_example_not-a-key"})
+            self.assertNotIn("gw_example", str(caught.exception))
+        self.assertEqual(server.dialled, 0)
+
+    def test_keywords_are_pythons_own(self):
+        gw = ccxt.Gateway("http://127.0.0.1:9")
+        for call in (lambda: gw.order_book("okx", "BTC/USDT", maxAge=1), lambda: gw.price("BTC/USDT", maxAgeMs=1), lambda: gw.watch_circuits(silenceMs=1),
+                     lambda: gw.watch_order_book("okx", "BTC/USDT", everyMs=1), lambda: ccxt.Gateway("http://127.0.0.1:9", apikey="x")):
+            self.assertRaises(TypeError, call)
+
     def test_ccxts_configuration_is_taken_and_credentials_are_dropped(self):
         okx = ccxt.okx({"apiKey": "theirs", "secret": "theirs-secret", "password": "p", "timeout": 2500, "enableRateLimit": True, "options": {"defaultType": "spot"}})
         self.assertEqual((okx.id, okx.name, okx.timeout, okx.options["defaultType"], okx.gateway._door.timeout), ("okx", "OKX", 2500, "spot", 2.5))
