@@ -39,6 +39,9 @@ func (c clientSetCmd) Run(sys system) error {
 	if c.MaxAge != nil && *c.MaxAge%time.Millisecond != 0 {
 		return fmt.Errorf("--max-age %v: it is kept in whole milliseconds", *c.MaxAge)
 	}
+	if c.MaxAge != nil && *c.MaxAge > conf.StaleMaxAge {
+		return fmt.Errorf("--max-age %v: no copy older than stale_max_age is served, which is %v here", *c.MaxAge, conf.StaleMaxAge)
+	}
 	after, err := keys.SetClient(conf.KeysFile, c.Name, func(k *keys.Client) {
 		take(&k.RequestsPerSecond, c.RequestsPerSecond)
 		take(&k.UpstreamPerMinute, c.UpstreamPerMinute)

@@ -23,19 +23,28 @@ func expiry(text string, now time.Time) (time.Time, error) {
 	}
 	at = at.UTC().Truncate(time.Second)
 	if !at.After(now) {
-		return time.Time{}, fmt.Errorf("%s is over already", at.Format(time.RFC3339))
+		return time.Time{}, fmt.Errorf("%s is over already: %w", at.Format(time.RFC3339), errNotLater)
 	}
 	return at, nil
 }
 
+var errNotLater = errors.New("it must be later than now")
+
+func after(now time.Time, d time.Duration) (time.Time, error) {
+	if d <= 0 {
+		return time.Time{}, errNotLater
+	}
+	return now.Add(d), nil
+}
+
 func moment(text string, now time.Time) (time.Time, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 1 && n <= maxDays {
-			return now.Add(time.Duration(n) * 24 * time.Hour), nil
+		if n, err := strconv.Atoi(days); err == nil && n <= maxDays {
+			return after(now, time.Duration(max(n, 0))*24*time.Hour)
 		}
 	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.Add(d), nil
+	if d, err := time.ParseDuration(text); err == nil {
+		return after(now, d)
 	}
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil {

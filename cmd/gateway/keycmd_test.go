@@ -123,11 +123,31 @@ func TestKeyNew_refusesWhatMakesNoSense(t *testing.T) {
 	}
 	f("--client: a client's name has", "--client", "Desk A")
 	f("is over already", "--expires", "2020-01-01")
-	for _, text := range []string{"soon", "0d", "36501d", "d", "1.5d", "2027-13-01", "1e3d", "+1y"} {
+	for _, text := range []string{"0d", "-1d", "-90d", "0s", "-12h", "2020-01-01", "2020-01-01T00:00:00Z"} {
+		f("it must be later than now", "--expires="+text)
+	}
+	for _, text := range []string{"soon", "36501d", "d", "1.5d", "2027-13-01", "1e3d", "+1y"} {
 		f("write 90d, 12h, a date such as 2027-01-31", "--expires="+text)
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, "keys.yaml")); err == nil {
 		t.Error("a file was made")
+	}
+}
+
+// TestKeyNew_ofAnothersQuota: a key without a client has a quota of its own, and no key is added to it unasked.
+func TestKeyNew_ofAnothersQuota(t *testing.T) {
+	d := desk{t, t.TempDir()}
+	d.must("key", "new", "--scope", "market:read")
+	id := d.list()[0].ID
+	out, _, err := d.run("key", "new", "--client", id, "--scope", "market:read")
+	if err == nil || out != "" || !strings.Contains(err.Error(), id+" is the id of a key that has no client") || !strings.Contains(err.Error(), "gateway key revoke "+id) {
+		t.Errorf("%v, printed %d bytes", err, len(out))
+	}
+	d.must("client", "set", id, "--streams", "3") // a quota of its own
+	d.must("key", "new", "--client", "desk-a", "--scope", "market:read")
+	d.must("key", "new", "--client", "desk-a", "--scope", "market:read")
+	if n := len(d.list()); n != 3 {
+		t.Errorf("%d keys", n)
 	}
 }
 
@@ -198,6 +218,9 @@ func TestClient_set(t *testing.T) {
 	f("nothing to change", "desk-a")
 	f("a client's name", "Desk", "--streams", "1")
 	f("streams is -1", "desk-a", "--streams=-1")
-	f("max_age_ms is 90000000", "desk-a", "--max-age", "25h")
+	f("max_age_ms is 90000000", "desk-a", "--max-age", "25h", "--set", "stale_max_age=48h")
+	f("no copy older than stale_max_age is served, which is 1h0m0s here", "desk-a", "--max-age", "2h")
+	f("stale_max_age is served, which is 1m0s here", "desk-a", "--max-age", "61s", "--set", "stale_max_age=1m", "--set", "default_max_age=10s")
+	f("max_age_ms is -1000", "desk-a", "--max-age=-1s")
 	f("whole milliseconds", "desk-a", "--max-age", "5us")
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"strings"
 	"time"
 
@@ -154,7 +156,7 @@ type orderFlags struct {
 	opsFlags `embed:""`
 
 	Reason string `required:"" placeholder:"TEXT" help:"Why; it is kept in the audit."`
-	As     string `placeholder:"NAME" help:"Your name, where the gateway has no ops key; default $$USER."`
+	As     string `placeholder:"NAME" help:"Your name, where the gateway has no ops key; default your login name."`
 }
 
 // lastsFlags are those of what ends by itself.
@@ -207,8 +209,8 @@ func (f orderFlags) give(ctx context.Context, sys system, verb market.Verb, o op
 	if needed, err := client.NeedsName(ctx); err != nil {
 		return err
 	} else if needed {
-		if o.Actor = f.As; o.Actor == "" {
-			o.Actor = lookup(sys.env, "USER")
+		if o.Actor, err = f.actor(sys.env, user.Current); err != nil {
+			return err
 		}
 	}
 	text, out, err := client.Do(ctx, verb, o)
@@ -220,6 +222,18 @@ func (f orderFlags) give(ctx context.Context, sys system, verb market.Verb, o op
 		return err
 	}
 	return opscli.WriteOutcome(sys.out, out)
+}
+
+// actor is who gives an order, for the audit. A service or a container often has no $USER.
+func (f orderFlags) actor(env []string, login func() (*user.User, error)) (string, error) {
+	if name := cmp.Or(f.As, lookup(env, "USER")); name != "" {
+		return name, nil
+	}
+	u, err := login()
+	if err != nil || u.Username == "" {
+		return "", errors.New("the audit keeps who gave an order, and this process has no login name: write yours, with --as NAME")
+	}
+	return u.Username, nil
 }
 
 type isolateCmd struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/user"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,28 @@ func TestParseUntil(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
+}
+
+// TestActor_isTheLoginNameWhereNobodySays: a service and a container have no $USER.
+func TestActor_isTheLoginNameWhereNobodySays(t *testing.T) {
+	f := func(as string, env []string, login, want string) {
+		t.Helper()
+		got, err := orderFlags{As: as}.actor(env, func() (*user.User, error) {
+			if login == "" {
+				return nil, user.UnknownUserIdError(10001)
+			}
+			return &user.User{Username: login}, nil
+		})
+		if want == "" && (err == nil || !strings.Contains(err.Error(), "--as NAME")) || want != "" && err != nil || got != want {
+			t.Errorf("%q, %q, %q: %q, %v", as, env, login, got, err)
+		}
+	}
+	f("ann", []string{"USER=bob"}, "svc", "ann")
+	f("", []string{"USER=bob"}, "svc", "bob")
+	f("", []string{"USER="}, "svc", "svc")
+	f("", nil, "svc", "svc")
+	f("", nil, "", "")
+	f("ann", nil, "", "ann")
 }
 
 // TestOrders_commandLines: what makes no sense is said before anybody is asked.

@@ -13,7 +13,8 @@ import (
 // edit changes f to what the file is to hold, and the text to say so with everything else as people wrote it.
 type edit func(text lines, f *File) (lines, error)
 
-// Append adds a key to a file, which is made if it does not exist. A third valid key of a client is refused.
+// Append adds a key to a file, which is made if it does not exist. A third valid key of a client is refused, and so is one of
+// a client that is only the id of another key.
 func Append(path string, k Key) error { return change(path, adding(k)) }
 
 func adding(k Key) edit {
@@ -22,6 +23,9 @@ func adding(k Key) edit {
 			return nil, fmt.Errorf("client %s has %d valid keys already (%s), as many as it can have: revoke the one that is not used "+
 				"any more, with gateway key revoke ID", k.Client, len(ids), strings.Join(ids, ", "))
 		}
+		if err := lonely(f.Keys, &k); err != nil {
+			return nil, err
+		}
 		item, err := itemLines(&k)
 		if err != nil {
 			return nil, err
@@ -29,6 +33,18 @@ func adding(k Key) edit {
 		f.Keys = append(f.Keys, k)
 		return text.withItem(item), nil
 	}
+}
+
+// lonely refuses a key whose client is the id of another key, one that was made without a client: whoever holds that one was
+// told that its quota is its own, and has not been asked.
+func lonely(all []Key, k *Key) error {
+	for i := range all {
+		if o := &all[i]; o.Client == k.Client && o.ID == k.Client && o.ID != k.ID {
+			return fmt.Errorf("%s is the id of a key that has no client, and the new one would use up its quota: give the new key a client of "+
+				"another name; if it is to replace that one, revoke that then, with gateway key revoke %s", shownID(o.ID), shownID(o.ID))
+		}
+	}
+	return nil
 }
 
 // Revoke takes the key with an id out of a file and returns it. Gateways that read the file refuse it within 2 s, and close
