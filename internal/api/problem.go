@@ -230,7 +230,9 @@ func detail(meaning string, e *market.Error) string {
 const endSlack = 10 * time.Millisecond
 
 // until says when an operator's word ends by itself, if that is known.
-func until(left time.Duration) string { return instant(" It ends by itself at ", left, " at the latest.") }
+func until(left time.Duration) string {
+	return instant(" It ends by itself at ", left, " at the latest.")
+}
 
 // instant says what will be after some time, rounded up to a second; nothing if that is not known.
 func instant(what string, left time.Duration, rest string) string {
