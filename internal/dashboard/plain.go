@@ -20,7 +20,7 @@ type plain struct {
 
 func newPlain(files *assets, overview func() *ops.Overview) *plain {
 	t := template.Must(template.New("plain.html").Funcs(template.FuncMap{
-		"state": stateWord, "circuit": circuitWord, "class": className, "what": overrideWord, "word": word, "age": age,
+		"state": stateWord, "circuit": circuitWord, "class": className, "what": overrideWord, "client": clientName, "word": word, "age": age,
 		"at": at, "ago": ago, "until": until,
 		"atp": func(t *time.Time) string { return atOr(t, "") },
 		"in":  func(now time.Time, t *time.Time) string { return until(now, *t) },
@@ -85,7 +85,7 @@ func writeText(buf *bytes.Buffer, o *ops.Overview) {
 	if len(o.Clients) > 0 {
 		rows(buf, "\nCLIENT, LAST MINUTE\tUNITS\tREQUESTS\tREFUSED\tIN FLIGHT\tSTREAMS", func(row func(...any)) {
 			for _, c := range o.Clients {
-				row(c.Client, c.Upstream, c.Requests, c.Refused, c.InFlight, c.Streams)
+				row(clientName(c.Client), c.Upstream, c.Requests, c.Refused, c.InFlight, c.Streams)
 			}
 		})
 	}

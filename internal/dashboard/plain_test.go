@@ -51,6 +51,7 @@ func overview() *ops.Overview {
 		},
 		Clients: []ops.ClientUse{
 			{Client: "desk-a", Requests: 5940, Refused: 5, Upstream: 1200, InFlight: 3, Streams: 2},
+			{Client: "keyless", Requests: 900, Refused: 40, Upstream: 600, InFlight: 20},
 			{Client: "desk-b", Requests: 60, Upstream: 12},
 		},
 	}

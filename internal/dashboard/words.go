@@ -37,6 +37,15 @@ func overrideWord(o ops.Override) string {
 	return what
 }
 
+// clientName is what a person reads for a client: its name, or that these callers have none. The page's script has the same
+// words.
+func clientName(name string) string {
+	if name == market.Keyless {
+		return "without a key"
+	}
+	return name
+}
+
 func at(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func atOr(t *time.Time, otherwise string) string {

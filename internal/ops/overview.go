@@ -227,11 +227,11 @@ type Book struct {
 	StreamedSince *time.Time        `json:"streamed_since"`
 }
 
-// ClientUse is what a client of the gateway does. Callers without a key are not in it.
+// ClientUse is what a client of the gateway does. All callers without a key together are one.
 type ClientUse struct {
-	Client   string `json:"client"`         // its name in the keys file
+	Client   string `json:"client"`         // its name in the keys file, or market.Keyless
 	Requests int64  `json:"requests"`       // of the last minute, refused ones included
-	Refused  int64  `json:"refused"`        // of the last minute, for the client's quota
+	Refused  int64  `json:"refused"`        // of the last minute, for the client's quota or its share of what is done at once
 	Upstream int64  `json:"upstream_units"` // of exchanges' limits, spent on its behalf in the last minute
 	InFlight int    `json:"in_flight"`      // requests that are being answered
 	Streams  int    `json:"streams"`        // connections

@@ -67,6 +67,7 @@ export function everything(now = Date.now()) {
     clients: [
       { client: 'desk-a', requests: 5940, refused: 5, upstream_units: 1200, in_flight: 3, streams: 2 },
       { client: 'desk-b', requests: 60, refused: 0, upstream_units: 12, in_flight: 0, streams: 0 },
+      { client: 'keyless', requests: 9, refused: 0, upstream_units: 2, in_flight: 1, streams: 0 },
     ],
     books: [
       book('okx', 'BTC/USDT', now, { status: 'stale', source: 'memory', reason: 'circuit_open', age_ms: 8123, streamed: false, epoch: undefined, sequence: null }),

@@ -8,10 +8,13 @@ import { table } from './tables.js';
 export function clients(store) {
   const all = store.overview.clients;
   patch($('clients'), all.length
-    ? table('Clients with a key that did most in the last minute',
-      ['Client', 'Units of exchanges’ limits', 'Requests', 'Refused by its quota', 'In flight', 'Streams'], all.map(row))
-    : h('p', { class: 'quiet', key: 'none' }, 'No client with a key did anything in the last minute.'));
+    ? table('Clients that did most in the last minute',
+      ['Client', 'Units of exchanges’ limits', 'Requests', 'Refused for its quota or share', 'In flight', 'Streams'], all.map(row))
+    : h('p', { class: 'quiet', key: 'none' }, 'No client did anything in the last minute.'));
 }
+
+/** named is what a person reads for a client. All callers without a key are one. @param {string} name */
+const named = (name) => (name === 'keyless' ? 'without a key' : name);
 
 /** @param {any} c */
 function row(c) {
@@ -19,7 +22,7 @@ function row(c) {
   return {
     key: c.client,
     cells: [
-      c.client, number(c.upstream_units), number(c.requests), c.refused > 0 ? badge('limited', String(c.refused)) : number(0),
+      named(c.client), number(c.upstream_units), number(c.requests), c.refused > 0 ? badge('limited', String(c.refused)) : number(0),
       number(c.in_flight), number(c.streams),
     ],
   };
