@@ -16,7 +16,8 @@ const rounds = Number(process.env.ROUNDS ?? Infinity);
 const symbols = process.argv.slice(2).length ? process.argv.slice(2) : ['BTC/USDT', 'ETH/USDT'];
 
 const exchange = new ccxt.binance({
-  urls: { api: { public: `${gateway}/compat/binance/api/v3` } },
+  // sapi is for fetchStatus. A signed call below it, which this bot does not make, would be refused: 501 with Binance's own address.
+  urls: { api: { public: `${gateway}/compat/binance/api/v3`, sapi: `${gateway}/compat/binance/sapi/v1` } },
   // Spot alone: the facade has no futures. No currencies: Binance tells them to signed calls only.
   options: { fetchMarkets: ['spot'], fetchCurrencies: false },
   // The gateway's key, not one of Binance. ccxt would send it with signed calls, too, which go to Binance: this bot makes none.
@@ -38,7 +39,11 @@ async function line(symbol) {
 }
 
 await exchange.loadMarkets();
-console.log(`${Object.keys(exchange.markets).length} markets from ${gateway}`);
+const status = await exchange.fetchStatus().then((s) => s.status, (err) => {
+  if (err instanceof ccxt.OperationFailed) return 'not known'; // the gateway could not read what Binance announces
+  throw err;
+});
+console.log(`${Object.keys(exchange.markets).length} markets from ${gateway}, status ${status}`);
 for (let round = 0; round < rounds; round++) {
   if (round > 0) await wait(1000);
   for (const text of await Promise.all(symbols.map(line))) console.log(new Date().toISOString(), text);

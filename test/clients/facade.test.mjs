@@ -2,6 +2,7 @@
 // and figures, and be refused as Binance refuses.
 import { after, before, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { Gateway, ccxt, checkedBook, exactly } from './gateway.mjs';
 
 describe('the facade in Binance\'s dialect', () => {
@@ -103,6 +104,18 @@ describe('the facade in Binance\'s dialect', () => {
     assert.ok(Math.abs(await client.fetchTime() - Date.now()) < 5000);
     assert.equal((await client.fetchStatus()).status, 'ok');
     assert.deepEqual(await client.publicGetPing(), {});
+  });
+
+  it('the examples ask the facade for the status, too', async () => {
+    const example = (path) => readFileSync(new URL(`../../examples/${path}`, import.meta.url), 'utf8');
+    const { exchange } = JSON.parse(example('freqtrade/config.json').replaceAll('http://127.0.0.1:8080', gateway.public));
+    const bot = new ccxt.binance(exchange.ccxt_config);
+    const asked = [], fetched = bot.fetch.bind(bot);
+    bot.fetch = (url, ...more) => { asked.push(url); return fetched(url, ...more); };
+    assert.equal((await bot.fetchStatus()).status, 'ok');
+    await bot.fetchOrderBook('BTC/USDT', 5);
+    assert.ok(asked.length >= 3 && asked.every((url) => url.startsWith(`${gateway.facade}/`)), asked.join(' '));
+    assert.ok(example('ccxt/watch.mjs').includes('sapi: `${gateway}/compat/binance/sapi/v1`'));
   });
 
   it('refuses what is wrong as Binance does', async () => {
