@@ -7,6 +7,10 @@ import (
 	"exchange-gateway/internal/market"
 )
 
+// maxAlone is how many calls of others that fail for their own part alone (market.ErrKeptForOthers) one question shares before
+// that is its answer. A call that somebody shares in time does not fail so; the instant in which one may come too late is short.
+const maxAlone = 3
+
 // ask puts the question to the exchange, or joins those who already did. It answers only with what the exchange said
 // meanwhile; otherwise it leaves the reason in r.failed. One who holds a usable copy waits for stale_wait at most.
 func (r *reading) ask(ctx context.Context) (*Book, error) {
@@ -14,6 +18,7 @@ func (r *reading) ask(ctx context.Context) (*Book, error) {
 		r.v.metrics.saved(QuestionBook)
 		return nil, nil
 	}
+	alone := 0 // calls of others that failed for their own part
 	for {
 		if ctx.Err() != nil { // nobody would wait for it
 			return nil, r.v.left(ctx, market.OpOrderBook)
@@ -37,6 +42,10 @@ func (r *reading) ask(ctx context.Context) (*Book, error) {
 			if book == nil && err == nil && r.purged == 1 {
 				// Every copy was dropped while the call was under way. The next one begins after that.
 				r.purged, r.failed = 2, nil
+				continue
+			}
+			if book == nil && err == nil && joined && alone < maxAlone && f.alone(ctx, r.failed) {
+				alone++
 				continue
 			}
 			return book, err

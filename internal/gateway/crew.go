@@ -23,8 +23,8 @@ const busyFor = 2 * time.Second
 
 // crew runs the calls of one exchange that may outlive who asked. Their number is bounded, so that an exchange that
 // hangs cannot take more than its part of the process, and all of them are waited for. One client has at most a quarter of
-// them (where a crew says so, a half), and all callers without one together, the gateway among them, a half: whoever asks too
-// much leaves room to the others.
+// them (where a crew says so, a half), and all callers without a key together a half, as has the gateway itself: whoever asks
+// too much leaves room to the others.
 type crew struct {
 	exchange market.ExchangeID
 	most     int

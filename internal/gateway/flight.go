@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 type flight[T any] struct {
 	width int           // how much it brings: levels a side of a book; 0 where there is no such thing
 	began time.Time     // nothing that it brings was asked for earlier
+	by    string        // the client who began it
 	done  chan struct{} // closed once value and err are set
 	with  market.Sharers
 	value T
@@ -38,8 +40,10 @@ type slot[T any] struct {
 type ask[T any] func(context.Context) (T, error)
 
 // enter returns the flight that answers a newcomer: the one under way if it is wide enough, or else a new one. A failure
-// younger than every answers again: it is the exchange's last word. After a success (or a flight that was given up) of
-// less than every ago the exchange is left alone, and the newcomer is told how long to wait before it enters again.
+// younger than every answers again: it is the exchange's last word. One that concerns the client alone who began the flight
+// answers nobody else; who comes next begins a new one at once, for the exchange was not asked. After a success (or a flight
+// that was given up) of less than every ago the exchange is left alone, and the newcomer is told how long to wait before it
+// enters again.
 //
 // A newcomer that got a flight calls leave on it unless it saw it end. joined tells that this saved a call.
 func (s *slot[T]) enter(ctx context.Context, c *crew, width int, every time.Duration, do ask[T]) (
@@ -49,7 +53,10 @@ func (s *slot[T]) enter(ctx context.Context, c *crew, width int, every time.Dura
 	defer s.mu.Unlock()
 	now := time.Now() // not before the lock: somebody may begin a flight while this one waits for it
 	rest := s.startedAt.Add(every).Sub(now)
-	if f = s.current; f != nil && f.width >= width {
+	if f = s.current; f != nil && !f.endedAt.IsZero() && f.alone(ctx, f.err) {
+		f, rest = nil, 0
+	}
+	if f != nil && f.width >= width {
 		under := f.endedAt.IsZero()
 		if under || f.err != nil && now.Sub(f.endedAt) < every && market.KindOf(f.err) != market.KindCanceled {
 			f.waiting++
@@ -80,9 +87,9 @@ func (s *slot[T]) launch(ctx context.Context, c *crew, width int, do ask[T]) (*f
 		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight[T]{width: width, began: time.Now(), done: make(chan struct{}), waiting: 1, cancel: cancel}
+	f := &flight[T]{width: width, began: time.Now(), by: market.ClientName(ctx), done: make(chan struct{}), waiting: 1, cancel: cancel}
 	ctx = market.WithSharers(ctx, &f.with)
-	err := c.start(market.ClientName(ctx), func(stop context.Context) {
+	err := c.start(f.by, func(stop context.Context) {
 		defer context.AfterFunc(stop, cancel)()
 		defer cancel()
 		returned := false // stays false if do panics
@@ -101,6 +108,11 @@ func (s *slot[T]) launch(ctx context.Context, c *crew, width int, do ask[T]) (*f
 	}
 	s.current, s.startedAt = f, time.Now()
 	return f, nil
+}
+
+// alone tells of the error that a flight ended with that it concerns the client who began it, and ctx's is another.
+func (f *flight[T]) alone(ctx context.Context, err error) bool {
+	return err != nil && errors.Is(err, market.ErrKeptForOthers) && f.by != market.ClientName(ctx)
 }
 
 func (s *slot[T]) settle(f *flight[T]) {

@@ -189,6 +189,7 @@ func (p *passing) ask(ctx context.Context) (*NativeAnswer, error) {
 		p.v.metrics.saved(QuestionNative)
 		return nil, nil
 	}
+	alone := 0 // calls of others that failed for their own part
 	for {
 		s, every := p.slot()
 		f, joined, pause, err := s.enter(ctx, p.v.crew, 0, every, p.fetch())
@@ -209,6 +210,10 @@ func (p *passing) ask(ctx context.Context) (*NativeAnswer, error) {
 		}
 		switch f.await(ctx, p.patience()) {
 		case landed:
+			if joined && alone < maxAlone && f.alone(ctx, f.err) {
+				alone++
+				continue
+			}
 			return p.landed(f), nil
 		case gone:
 			s.leave(f, false)

@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -23,6 +24,10 @@ type Client interface {
 
 // Keyless is the name of all callers together who have no key. No client of the keys file may be called so.
 const Keyless = "keyless"
+
+// ErrKeptForOthers is wrapped by a KindOverloaded that concerns one client alone: what is left of the exchange's limit is kept
+// for others, so it is no answer to them.
+var ErrKeptForOthers = errors.New("not sent: the rest of the exchange's limit is kept for other clients")
 
 type clientKey struct{}
 

@@ -128,13 +128,12 @@ func (x *exchange) op(op market.Op) *opMetrics {
 var (
 	errNotSent      = errors.New("not sent")
 	errNotOpen      = errors.New("not sent: the gates of the last life are not loaded yet")
-	errPart         = errors.New("not sent: the rest of the exchange's limit is kept for other clients")
 	errUnknownLimit = errors.New("not sent: the call is charged to a rate limit that the exchange did not state")
 )
 
 // notSent tells whether an error is a refusal of ours, also when an adapter wrapped or copied it.
 func notSent(err error) bool {
-	return errors.Is(err, errNotSent) || errors.Is(err, errPart) || errors.Is(err, errNotOpen) || errors.Is(err, errUnknownLimit)
+	return errors.Is(err, errNotSent) || errors.Is(err, market.ErrKeptForOthers) || errors.Is(err, errNotOpen) || errors.Is(err, errUnknownLimit)
 }
 
 // leastWait is the shortest time after which anybody is told to come back. Beyond it the times in errors are exact, for

@@ -218,7 +218,7 @@ func (l *ledger) take(now, latest int64, into []charge, costs []market.Charge, b
 func refusalOf(now int64, charges []charge, by party) error {
 	for _, c := range charges {
 		if c.budget.reserved(now, c.units, by) {
-			return errPart
+			return market.ErrKeptForOthers
 		}
 	}
 	return errNotSent
