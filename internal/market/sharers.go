@@ -10,7 +10,7 @@ import (
 // maxSharers bounds the names of one call: one that so many clients wait for is near the front for one of them.
 const maxSharers = 8
 
-// Sharers are the names of clients that wait for one call which another began, "" for callers without a client. A queue that
+// Sharers are the names of clients that wait for one call which another began, "" for the gateway itself. A queue that
 // gives clients turns lets such a call go at the first turn of any of them: whoever joins it waits no longer than if it had
 // asked by itself. Safe for concurrent use; its zero value is ready.
 type Sharers struct {

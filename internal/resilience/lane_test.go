@@ -125,7 +125,7 @@ func TestBudget_theQueueIsBounded(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if b := w.guard.Budgets()[0]; b.Waiting != 128 { // half of the places: they are all without a client
+		if b := w.guard.Budgets()[0]; b.Waiting != 128 { // half of the places: they are all the gateway's own
 			t.Fatalf("waiting = %d, want the bound", b.Waiting)
 		}
 		calls.Wait()

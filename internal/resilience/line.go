@@ -9,8 +9,8 @@ import (
 
 // line is the queue of one lane. Clients take turns, one call each, and a client's own calls go in the order of their
 // arrival: however many one has waiting, another's next call goes after one of them. Callers without a key take turns
-// as one client, and so does the gateway itself. A call that several clients share goes at the first turn of any of them, so that one who
-// joins another's call waits no longer than with a call of its own.
+// as one client, and so does the gateway itself. A call that several clients share goes at the first turn of any of them, so
+// that one who joins another's call waits no longer than with a call of its own.
 type line struct {
 	turns []*turn // the clients of whom somebody waits, whose turn it is first; there are at most as many as names
 	len   int     // who waits in all

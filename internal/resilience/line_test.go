@@ -44,7 +44,7 @@ func as(ctx context.Context, client string) context.Context {
 
 // However much a greedy client has waiting, another's next call goes after one of them, and a balance at once.
 func TestLine_aGreedyClientDelaysOthersByOneCall(t *testing.T) {
-	for _, greedy := range []string{"greedy", ""} {
+	for _, greedy := range []string{"greedy", market.Keyless, ""} {
 		in(t, paced(), whole(), func(t *testing.T, w *world) {
 			_ = w.book(t.Context()) // from here on one each 100 ms
 			ctx, leave := context.WithCancel(t.Context())
@@ -203,17 +203,17 @@ func TestLine_places(t *testing.T) {
 		expect("a quarter", 64, map[string]int{"a": 36})
 		come(market.WithLane(ctx, market.LanePrefetch), 1, "a")
 		expect("in whatever lane", 64, map[string]int{"a": 37})
-		come(ctx, 200, "")
-		expect("a half without a client", 64+128, map[string]int{"a": 37, "": 72})
+		come(ctx, 200, market.Keyless)
+		expect("a half without a key", 64+128, map[string]int{"a": 37, market.Keyless: 72})
 		come(ctx, 64, "b")
-		expect("all places", 256, map[string]int{"a": 37, "": 72})
+		expect("all places", 256, map[string]int{"a": 37, market.Keyless: 72})
 		come(ctx, 64, "c")
-		expect("in place of who has most", 256, map[string]int{"a": 37, "": 72 + 64})
+		expect("in place of who has most", 256, map[string]int{"a": 37, market.Keyless: 72 + 64})
 		come(ctx, 1, "a")
-		expect("no place for who has most", 256, map[string]int{"a": 38, "": 72 + 64})
+		expect("no place for who has most", 256, map[string]int{"a": 38, market.Keyless: 72 + 64})
 		come(ctx, 10, "d")
 		mu.Lock()
-		all := refused["a"] + refused[""] + refused["b"] + refused["c"]
+		all := refused["a"] + refused[market.Keyless] + refused["b"] + refused["c"]
 		if refused["d"] != 0 || all != 38+72+64+10 {
 			t.Errorf("refused %v, want 10 more and none of d", refused)
 		}
