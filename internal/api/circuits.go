@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"exchange-gateway/internal/api/stream"
@@ -26,16 +25,16 @@ func (s *Server) circuitEvents(_ context.Context, c *call, r *http.Request, _ *q
 	case s.foreign(c, r):
 		return stream.ErrForeignOrigin
 	}
-	if err := s.watchers.enter(); err != nil {
+	if err := s.watchers.enter(c.public); err != nil {
 		return err
 	}
-	defer s.watchers.leave()
+	defer s.watchers.leave(c.public)
 	w, err := s.cfg.Board.Watch(clip(r.Header.Get("Last-Event-Id")))
 	switch {
 	case errors.Is(err, ops.ErrStopped):
 		return stream.ErrStopping
 	case err != nil:
-		return &requestError{code: CodeOverloaded, detail: "Too many clients follow the events already: " + strconv.Itoa(ops.MaxWatchers) + "."}
+		return tooManyWatch(ops.MaxWatchers)
 	}
 	defer w.Close()
 	s.metrics.watches[s.watchers.serve(c, r, w, s.life(c))].Inc()

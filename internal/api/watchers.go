@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type watchers struct {
 
 	mu      sync.Mutex
 	n       int
+	guests  int // of them, those of the public listener
 	closing bool
 	running sync.WaitGroup
 	base    context.Context // ends when close runs out of patience
@@ -33,22 +35,37 @@ func newWatchers() *watchers {
 	return w
 }
 
-func (w *watchers) enter() error {
+// maxGuests is how many may watch on the public listener, so that they cannot shut the dashboard out.
+const maxGuests = ops.MaxWatchers / 2
+
+func (w *watchers) enter(public bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closing {
+	switch {
+	case w.closing:
 		return stream.ErrStopping
+	case public && w.guests >= maxGuests:
+		return tooManyWatch(maxGuests)
+	case public:
+		w.guests++
 	}
 	w.n++
 	w.running.Add(1)
 	return nil
 }
 
-func (w *watchers) leave() {
+func (w *watchers) leave(public bool) {
 	w.mu.Lock()
 	w.n--
+	if public {
+		w.guests--
+	}
 	w.mu.Unlock()
 	w.running.Done()
+}
+
+func tooManyWatch(most int) error {
+	return &requestError{code: CodeOverloaded, detail: "Too many clients follow the events already: " + strconv.Itoa(most) + "."}
 }
 
 func (w *watchers) count() int {
