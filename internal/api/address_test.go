@@ -157,7 +157,7 @@ func TestAddress_ofWhoAsks(t *testing.T) {
 func TestSession_overATrustedProxysTLSIsSecure(t *testing.T) {
 	f := func(peer string, secure bool, headers ...string) {
 		t.Helper()
-		r := newDeskRig(t, func(c *api.Config) { c.TrustedProxies = prefixes("10.0.0.0/8") })
+		r := newDeskRig(t, func(c *api.Config) { c.TrustedProxies, c.AdminOnLoopback = prefixes("10.0.0.0/8"), false })
 		req := httptest.NewRequest(http.MethodPost, "/admin/v1/session", strings.NewReader(`{"key":"`+r.keys[keys.OpsRead]+`"}`))
 		req.Host, req.RemoteAddr = adminHost, peer
 		req.Header.Set("Content-Type", "application/json")

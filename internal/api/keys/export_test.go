@@ -24,6 +24,7 @@ type FormerKeys struct{ f former }
 
 // Add, Has and Held are what a ring does with them.
 func (f *FormerKeys) Add(i int, now time.Time) { f.f.add(sha256.Sum256([]byte(strconv.Itoa(i))), now) }
+
 func (f *FormerKeys) Has(i int, now time.Time) bool {
 	return f.f.has(sha256.Sum256([]byte(strconv.Itoa(i))), now)
 }
