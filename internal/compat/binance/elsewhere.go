@@ -45,8 +45,8 @@ func elsewhere(method, path string) *compat.Refusal {
 		shown = shown[:maxShown] + "..."
 	}
 	if public {
-		return refused(http.StatusNotImplemented, codeUnsupported, "This gateway does not offer this endpoint, which is public and asks for "+
-			"no key of Binance's. Send this call to "+venue+shown+" itself.")
+		return refused(http.StatusNotImplemented, codeUnsupported, "This gateway does not offer this public endpoint. Send this call to "+
+			venue+shown+" itself.")
 	}
 	return refused(http.StatusNotImplemented, codeUnsupported, "This gateway answers public market data only: it places no orders and "+
 		"signs nothing. Send this call to "+venue+shown+" itself.")

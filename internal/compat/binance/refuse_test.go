@@ -118,7 +118,7 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("%s %s: the signed query is told: %s", c.method, c.path, r.Detail)
 		}
 		public := slices.Contains([]string{"/api/v3/historicalTrades", "/api/v3/ticker", "/api/v3/ticker/tradingDay"}, c.path)
-		if said := strings.Contains(r.Detail, "which is public"); said != public {
+		if said := strings.Contains(r.Detail, "this public endpoint"); said != public {
 			t.Errorf("%s %s: %s", c.method, c.path, r.Detail)
 		}
 		if said := strings.Contains(r.Detail, "places no orders"); said != (c.status == 501 && !public) {
