@@ -2,6 +2,7 @@ package binance_test
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -156,7 +157,7 @@ func checkWord(t *testing.T, f *binance.Facade, path, name, word, code string) {
 		query = name + "=" + word
 	}
 	_, err := f.Answer(t.Context(), request(path+"?"+query))
-	r, _ := err.(*compat.Refusal) //nolint:errorlint // a refusal is never wrapped
+	r, _ := errors.AsType[*compat.Refusal](err)
 	switch {
 	case code == "" && r != nil && r.Code != "-1220":
 		t.Errorf("%s with %s=%s: %v", path, name, word, r)
