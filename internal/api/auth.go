@@ -75,6 +75,7 @@ func (s *Server) authorize(c *call, r *http.Request, need access) error {
 // is no guess: a bot that was forgotten may send it for ever, and its neighbours' new keys must work.
 func (s *Server) identify(text string, from netip.Addr, now time.Time) (*keys.Key, error) {
 	from = network(from)
+	s.guesses.follow(s.cfg.Keys.Version())
 	wait := s.guesses.slowed(from, now)
 	k, ok := s.cfg.Keys.Check(text)
 	if !ok {

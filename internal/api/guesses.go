@@ -27,7 +27,8 @@ const (
 
 // guesses slow down the trying of keys by address, of which they are told what [network] makes of it. The zero value is ready.
 type guesses struct {
-	held atomic.Int64 // addresses; while there are none nobody takes the lock
+	held    atomic.Int64  // addresses; while there are none nobody takes the lock
+	version atomic.Uint64 // of the keys that were guessed at
 
 	mu      sync.Mutex
 	byAddr  map[netip.Addr]*queue.Element
@@ -50,6 +51,20 @@ func network(a netip.Addr) netip.Addr {
 		return a // an address without a zone has this prefix
 	}
 	return p.Addr()
+}
+
+// follow begins anew where the keys have changed. A bot that was started with a new key a moment before the gateway has read
+// it sends a wrong one until then, and must not be slowed down for that.
+func (g *guesses) follow(version uint64) {
+	if g.version.Load() == version {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for e := g.byGuess.Front(); e != nil; e = g.byGuess.Front() {
+		g.drop(e)
+	}
+	g.version.Store(version)
 }
 
 // slowed tells in how long a key of an address is looked at again, zero for at once.

@@ -237,3 +237,36 @@ func TestGuessing_aKeyThatWasValidOnceIsNoGuess(t *testing.T) {
 		}
 	})
 }
+
+// TestGuessing_aNewKeyBeforeItIsRead: a bot that is started with it at once asks in vain for two seconds, and is let in then.
+func TestGuessing_aNewKeyBeforeItIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	old, _ := newKey(t, keys.MarketRead)
+	fresh, freshText := newKey(t, keys.MarketRead)
+	if err := keys.Append(path, old); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keys.Open(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, func(c *api.Config) { c.Keys = ring })
+	ask := func() int {
+		return from("203.0.113.7:1", r.server.Public(), http.MethodGet, bookURL, "X-API-Key", freshText).Code
+	}
+	for range 30 {
+		ask()
+	}
+	if status := ask(); status != http.StatusTooManyRequests {
+		t.Errorf("before: %d", status)
+	}
+	if err := keys.Append(path, fresh); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ring.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if status := ask(); status != http.StatusOK {
+		t.Errorf("once it is read: %d", status)
+	}
+}
