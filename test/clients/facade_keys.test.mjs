@@ -11,7 +11,7 @@ describe('keys on the facade', () => {
   const ask = (path, headers) => fetch(gateway.facade + path, { headers });
   before(async () => {
     gateway = await Gateway.start();
-    keys = gateway.keys({ small: { requests_per_second: 2 }, patient: { max_age_ms: AGE } });
+    keys = gateway.keys({ small: { requests_per_second: 2 }, patient: { max_age_ms: AGE }, other: { requests_per_second: 100 } });
     await eventually(20_000, async () => assert.equal((await ask(depth, { 'X-API-Key': keys.patient })).status, 200)); // the file is followed
   });
   after(() => gateway?.stop());
@@ -63,7 +63,7 @@ describe('keys on the facade', () => {
 
   it('an outage: a book of a while ago for a client that said an age, and for no other', async () => {
     const patient = gateway.ccxt({ headers: { 'X-API-Key': keys.patient } });
-    const other = gateway.ccxt({ headers: { 'X-API-Key': keys.small } });
+    const other = gateway.ccxt({ headers: { 'X-API-Key': keys.other } });
     await patient.fetchOrderBook('BTC/USDT', 5);
     await other.loadMarkets();
     await gateway.inject({ kind: 'unavailable', for: '120s' });
