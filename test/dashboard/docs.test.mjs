@@ -13,7 +13,7 @@ after(async () => { await Promise.all([browser?.close(), gateway?.close()]); });
 describe('the documentation', () => {
   it('shows every operation of the document, loads nothing from elsewhere, and answers what is tried out', { timeout: 180_000 }, async () => {
     const doc = await (await fetch(`${gateway.public}/openapi.json`)).json();
-    const operations = Object.values(doc.paths).flatMap((item) => Object.keys(item).filter((m) => m === 'get' || m === 'post'));
+    const operations = Object.values(doc.paths).flatMap((item) => Object.keys(item).filter((m) => ['get', 'post', 'put', 'delete'].includes(m)));
     const p = await open(browser, `${gateway.public}/docs`);
     try {
       await p.page.waitForSelector('.opblock', { timeout: SLOW });

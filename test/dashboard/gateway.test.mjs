@@ -219,7 +219,8 @@ describe('for everybody', () => {
     await p.page.click('noscript a');
     await p.page.waitForSelector('table');
     assert.match(await p.page.textContent('h1'), /./);
-    assert.equal(await p.page.locator('section h2').count(), venues.length + 1);
+    // The clients are there if one did something in the last minute.
+    assert.equal(await p.page.locator('section h2:not(#clients)').count(), venues.length + 1);
     p.clean();
     await p.context.close();
   });
