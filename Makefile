@@ -35,7 +35,7 @@ demo: build
 	@exec ./bin/gateway demo
 
 test: need-redis need-race
-	$(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m $$($(GO) list ./... | grep -vE '/test/(ops|hostile|quickstart)$$')
+	STREAM_SEEDS=40 $(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m $$($(GO) list ./... | grep -vE '/test/(ops|hostile|quickstart)$$')
 	@# The race detector makes these ten times slower, and runs a part of them above; here they run in full.
 	$(GO) test -count=$(COUNT) -timeout=10m -run 'TestRandom|TestDay' ./test/stream
 
