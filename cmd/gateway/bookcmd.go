@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 
 	"exchange-gateway/client"
@@ -22,7 +20,7 @@ type gatewayFlags struct {
 }
 
 func (f gatewayFlags) connect(sys system) (*client.Client, error) {
-	key, err := f.key(sys.env)
+	key, err := keyOf(f.KeyFile, sys.env, "GATEWAY_KEY")
 	if err != nil {
 		return nil, err
 	}
@@ -33,30 +31,7 @@ func (f gatewayFlags) connect(sys system) (*client.Client, error) {
 	if base == "" {
 		base = defaultGateway
 	}
-	return client.New(base, client.Options{Key: key, UserAgent: "gateway book"})
-}
-
-func (f gatewayFlags) key(env []string) (client.Key, error) {
-	file := f.KeyFile
-	if file == "" {
-		if text := lookup(env, "GATEWAY_KEY"); text != "" {
-			return client.Key(text), nil
-		}
-		file = lookup(env, "GATEWAY_KEY_FILE")
-	}
-	if file == "" {
-		return "", nil
-	}
-	in, err := os.Open(file)
-	if err != nil {
-		return "", fmt.Errorf("key file: %w", err)
-	}
-	defer in.Close() // nothing was written
-	text, err := io.ReadAll(io.LimitReader(in, maxKeyFile))
-	if err != nil {
-		return "", fmt.Errorf("key file: %w", err)
-	}
-	return client.Key(strings.TrimSpace(string(text))), nil
+	return client.New(base, client.Options{Key: client.Key(key.Reveal()), UserAgent: "gateway book"})
 }
 
 // Exit codes of `book` beyond 0 (live), 1 (it could not be had) and 2 (the command line makes no sense).

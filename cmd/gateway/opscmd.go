@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/user"
 	"strings"
 	"time"
@@ -29,7 +27,7 @@ type opsFlags struct {
 const maxKeyFile = 4 << 10
 
 func (f opsFlags) client(sys system) (*opscli.Client, error) {
-	key, err := f.key(sys.env)
+	key, err := keyOf(f.KeyFile, sys.env, "GATEWAY_OPS_KEY")
 	if err != nil {
 		return nil, err
 	}
@@ -43,35 +41,12 @@ func (f opsFlags) client(sys system) (*opscli.Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		base = "http://" + addr
+		base = conf.AdminScheme() + addr
 	}
 	if !strings.HasPrefix(base, "http://") && !strings.HasPrefix(base, "https://") {
 		return nil, fmt.Errorf("--admin %s: write a URL, for example http://127.0.0.1:8081", f.Admin)
 	}
 	return &opscli.Client{Base: base, Key: key}, nil
-}
-
-func (f opsFlags) key(env []string) (market.Secret, error) {
-	file := f.KeyFile
-	if file == "" {
-		if text := lookup(env, "GATEWAY_OPS_KEY"); text != "" {
-			return market.NewSecret(text), nil
-		}
-		file = lookup(env, "GATEWAY_OPS_KEY_FILE")
-	}
-	if file == "" {
-		return market.Secret{}, nil
-	}
-	in, err := os.Open(file)
-	if err != nil {
-		return market.Secret{}, fmt.Errorf("key file: %w", err)
-	}
-	defer in.Close() // nothing was written
-	text, err := io.ReadAll(io.LimitReader(in, maxKeyFile))
-	if err != nil {
-		return market.Secret{}, fmt.Errorf("key file: %w", err)
-	}
-	return market.NewSecret(strings.TrimSpace(string(text))), nil
 }
 
 func (f opsFlags) json() bool { return f.Output == "json" }

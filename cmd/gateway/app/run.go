@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"exchange-gateway/cmd/gateway/config"
 )
 
 // Addresses are where the gateway listens.
@@ -76,7 +74,7 @@ func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error
 		return nil, nil, errors.Join(err, public.Close(), admin.Close())
 	}
 	public = tls.NewListener(public, a.certificate.config())
-	if !config.Loopback(a.conf.AdminListen) { // on loopback nobody listens in, and scrapers and scripts stay simple
+	if a.conf.AdminTLS() {
 		admin = tls.NewListener(admin, a.certificate.config())
 	}
 	return public, admin, nil

@@ -74,3 +74,16 @@ func TestCheckExposure_refusesWhatIsUnsafe(t *testing.T) {
 		t.Errorf("keys that everybody may write: %q", got)
 	}
 }
+
+func TestAdminScheme(t *testing.T) {
+	for addr, want := range map[string]string{"127.0.0.1:8081": "http://", "0.0.0.0:8081": "https://"} {
+		c := config.Default()
+		c.AdminListen = addr
+		if got := c.AdminScheme(); got != "http://" {
+			t.Errorf("%s without a certificate: %s", addr, got)
+		}
+		if c.TLSCertFile = "cert.pem"; c.AdminScheme() != want {
+			t.Errorf("%s with one: %s, want %s", addr, c.AdminScheme(), want)
+		}
+	}
+}

@@ -24,6 +24,18 @@ func Loopback(addr string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
+// AdminTLS tells whether the admin listener has the certificate: beyond loopback, where there is one. On loopback nobody listens
+// in, and scrapers and scripts stay simple.
+func (c *Config) AdminTLS() bool { return c.TLSCertFile != "" && !Loopback(c.AdminListen) }
+
+// AdminScheme is how a URL of the admin listener begins.
+func (c *Config) AdminScheme() string {
+	if c.AdminTLS() {
+		return "https://"
+	}
+	return "http://"
+}
+
 // CheckExposure refuses to open the gateway to a network by accident. It is apart from Load because making the first key
 // must work before there is one.
 func (c *Config) CheckExposure() error {
