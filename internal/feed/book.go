@@ -37,6 +37,7 @@ type book struct {
 	resyncWhy market.Kind
 
 	refusedUntil time.Time // the exchange will not stream it; asked again then
+	losses       int       // in a row, on a connection that was given up for losses; the next seat takes them over
 	told         Best      // the best bid and ask that the listener knows
 	keptAt       time.Time
 	keptVersion  uint64

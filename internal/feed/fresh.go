@@ -39,10 +39,14 @@ func (s *shard) tellBest(b *book) {
 	}
 }
 
-// loseAll loses every book of a connection that is over. That says nothing against the books: they wait for the next
-// connection and for nothing else.
+// loseAll loses every book of a connection that is over. That says nothing against the books, which wait for the next
+// connection and for nothing else, unless it was given up for them: a new connection is no way round the waits for a book
+// that is lost often.
 func (s *shard) loseAll(l *link, err error) {
 	for _, x := range l.seats {
+		if l.givenUp {
+			x.book.losses = x.failures
+		}
 		if x.live() && !s.standIn(x.book) {
 			l.cost++
 		}
@@ -71,6 +75,7 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 	case market.RemedyResubscribe:
 		s.again(x)
 	case market.RemedyReconnect:
+		x.link.givenUp = true
 		x.link.fail(err)
 	}
 }

@@ -26,6 +26,7 @@ type link struct {
 	over     error // why it ended, or has to
 	planned  bool  // we end it
 	handed   bool  // because another one took its place
+	givenUp  bool  // we end it for books that were lost on it
 	cost     int   // books that were live until it ended
 	retiring bool  // the exchange said that it will end it
 	rotateAt time.Time

@@ -125,6 +125,42 @@ func TestFeed_resubscriptionsBackOff(t *testing.T) {
 	})
 }
 
+// TestFeed_aNewConnectionIsNoWayRoundTheWaits: a procedure asks for a new connection where resubscribing did not help, and a
+// book that goes on being lost there is waited for as long as before. A connection that was cut says nothing against it.
+func TestFeed_aNewConnectionIsNoWayRoundTheWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(market.StreamRules{})
+		r := start(t, w)
+		r.watch(t, "BTC")
+		sleep(2 * time.Second)
+		began, losses := time.Now(), 0
+		lost := market.StreamEvent{Kind: market.StreamLost, Symbol: "BTCUSDT", Err: failure(market.KindMalformed)}
+		for time.Since(began) < 10*time.Minute {
+			if r.state(t, "BTC").State == feed.StateLive {
+				lost.Remedy = market.RemedyResubscribe
+				if losses++; losses%4 == 0 {
+					lost.Remedy = market.RemedyReconnect
+				}
+				w.tell(lost)
+			}
+			sleep(100 * time.Millisecond)
+		}
+		// 0, 1, 2, 4, 8, 16, 32 and then 60 s apart, less up to a half of each; each fourth wait is that for a connection.
+		if losses < 10 || losses > 35 {
+			t.Errorf("%d subscriptions in 10 min", losses)
+		}
+		for r.state(t, "BTC").State != feed.StateLive {
+			sleep(time.Second)
+		}
+		w.cut(market.KindUnavailable)
+		sleep(40 * time.Second)
+		lost.Remedy = market.RemedyResubscribe
+		w.tell(lost)
+		sleep(100 * time.Millisecond)
+		r.wantState(t, "BTC", feed.StateLive, market.KindNone)
+	})
+}
+
 func TestFeed_aSubscriptionThatComesToNothingIsStartedAnew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(market.StreamRules{})

@@ -74,12 +74,15 @@ func (s *shard) touch(x *seat) {
 	}
 }
 
+// newSeat takes over the losses of the last connection if that was given up for losses, and begins with none if it ended
+// for anything else: connections have a backoff of their own.
 func newSeat(b *book, l *link) *seat {
-	return &seat{book: b, link: l, local: localbook.New()}
+	x := &seat{book: b, link: l, local: localbook.New(), failures: b.losses}
+	b.losses = 0
+	return x
 }
 
-// failed counts that the copy was lost, unless it had been well for a while. What was lost on one connection is not held
-// against the next one: connections have a backoff of their own.
+// failed counts that the copy was lost, anew if it had been well for a while.
 func (s *seat) failed(now time.Time) {
 	if s.live() && now.Sub(s.book.since) >= healthyAfter {
 		s.failures = 0

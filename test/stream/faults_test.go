@@ -147,7 +147,7 @@ func (c faultCase) run(t *testing.T) outcome {
 	if c.lasts == 0 {
 		began = c.hit(t, s, began)
 	}
-	time.Sleep(max(c.lasts, c.stale))
+	time.Sleep(max(c.lasts, c.stale) + 2*step) // what is missing last shows with the message that follows
 	c.settle(t, cl, began.Add(c.lasts+c.stale+c.live))
 	time.Sleep(10 * time.Second) // it stays so
 	leave()
