@@ -106,7 +106,23 @@ func (s *connection) ack(symbols ...string) string {
 	return s.frame("subscriptions", `{"subscriptions":{"heartbeats":["heartbeats"],"level2":["`+strings.Join(symbols, `","`)+`"]}}`)
 }
 
+// tick lets some time pass in which nothing comes but heartbeats, each second.
 func (s *connection) tick(after time.Duration) string {
+	now := time.Now()
+	for d := time.Duration(0); d < after; d += time.Second {
+		s.want(s.heartbeat(now.Add(d)))
+	}
+	return s.stalled(after)
+}
+
+func (s *connection) heartbeat(at time.Time) string {
+	text := envelope("heartbeats", s.next, `{"current_time":"2026-09-07 23:37:22.674409 +0000 UTC m=+139651.27","heartbeat_counter":139651}`)
+	s.next++
+	return events(s.conn.Decode([]byte(text), at))
+}
+
+// stalled lets some time pass in which nothing comes at all.
+func (s *connection) stalled(after time.Duration) string {
 	return events(s.conn.Tick(time.Now().Add(after)))
 }
 

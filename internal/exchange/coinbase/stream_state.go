@@ -16,6 +16,9 @@ const (
 	// snapshotWait is how long after a subscription, or after the last snapshot of another book, a snapshot is waited for:
 	// those of 30 books may have 100 MB together.
 	snapshotWait = 10 * time.Second
+	// pauseMost is how long no frame may come while a connection flows: heartbeats come each second. What is waited for may
+	// be on its way behind a longer pause, so that its wait begins anew after it.
+	pauseMost = 3 * time.Second
 	// leftoverWait is how long after its end a subscription may still bring changes that were on their way.
 	leftoverWait = 5 * time.Second
 	// maxEnded bounds the ended subscriptions that are remembered for leftoverWait. Past it they are forgotten at once, and a
@@ -61,6 +64,9 @@ type streamState struct {
 	frame frame
 	out   []market.StreamEvent
 	books map[string]*streamBook
+
+	lastFrame time.Time
+	flows     time.Time // since when frames come without a pause
 
 	started  bool
 	expected int64 // sequence of the next frame
@@ -152,6 +158,7 @@ func (s *streamState) decode(raw []byte, at time.Time) []market.StreamEvent {
 	if s.over {
 		return nil
 	}
+	s.flow(at)
 	f := &s.frame
 	if err := f.read(raw); err != nil {
 		s.end(market.KindMalformed, fmt.Errorf("%w: %w", errNoSuchFrame, err))
@@ -171,6 +178,28 @@ func (s *streamState) decode(raw []byte, at time.Time) []market.StreamEvent {
 		s.acked(f)
 	}
 	return s.out
+}
+
+// flow notes that a frame came.
+func (s *streamState) flow(at time.Time) {
+	if at.Sub(s.lastFrame) >= pauseMost {
+		s.flows = at
+	}
+	s.lastFrame = at
+}
+
+// late tells whether something should have come by now that was due since some time, and snapshots in front of it: no
+// connection is waited for that is stalled itself, which is another's matter.
+func (s *streamState) late(now, since time.Time, wait time.Duration) bool {
+	if now.Sub(s.lastFrame) >= pauseMost {
+		return false
+	}
+	for _, t := range []time.Time{since, s.lastSnapshot, s.flows} {
+		if now.Sub(t) < wait {
+			return false
+		}
+	}
+	return true
 }
 
 // inOrder tells whether a frame is the next one. The first may have any number.
@@ -283,13 +312,12 @@ func (s *streamState) tick(now time.Time) []market.StreamEvent {
 	if s.over {
 		return nil
 	}
-	// Behind snapshots of many MB an ack may take its time.
-	if !s.lastSent.IsZero() && now.Sub(s.lastSent) >= answerWait && now.Sub(s.lastSnapshot) >= answerWait {
+	if !s.lastSent.IsZero() && s.late(now, s.lastSent, answerWait) {
 		s.unanswered = 0
 		s.settle()
 	}
 	for _, b := range s.books {
-		if b.asked && !b.loaded && now.Sub(b.since) >= snapshotWait && now.Sub(s.lastSnapshot) >= snapshotWait {
+		if b.asked && !b.loaded && s.late(now, b.since, snapshotWait) {
 			s.lose(b, s.venue.streamError(market.KindTimeout, errNoSnapshot))
 		}
 	}

@@ -182,6 +182,40 @@ func TestStream_acksNotCounted(t *testing.T) {
 	})
 }
 
+// TestStream_stalled: while nothing comes at all, nothing is held against a book, and the acks that were on their way are
+// counted as if they had come in time. To give up counting took the ack of an unsubscription for the answer to the
+// subscription after it, and left the pair alone for ten minutes.
+func TestStream_stalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, "A-USD", "B-USD")
+		s.unsubscribe("A-USD")
+		s.subscribe("A-USD")
+		for range 10 {
+			time.Sleep(time.Second)
+			s.want(s.stalled(0))
+		}
+		s.unsubscribe("B-USD")
+		s.subscribe("B-USD")
+		time.Sleep(time.Second)
+		s.want(s.stalled(0))
+		// All that was on its way comes at once, and the connection flows again.
+		s.want(s.heartbeat(time.Now()))
+		s.want(s.stalled(0))
+		s.want(s.ack("A-USD", "B-USD"), "accepted A-USD", "accepted B-USD")
+		s.want(s.ack("A-USD", "B-USD"))
+		s.want(s.ack("B-USD"))
+		s.want(s.stalled(0))
+		s.want(s.ack("B-USD", "A-USD"))
+		s.want(s.ack("A-USD"))
+		s.want(s.stalled(0))
+		s.want(s.ack("A-USD", "B-USD"))
+		s.want(s.stalled(0))
+		s.want(s.frame("l2_data", event("snapshot", "A-USD", "bid 1 1")), "snapshot A-USD 1x1 |")
+		s.want(s.tick(9 * time.Second))
+		s.want(s.tick(10*time.Second), "lost B-USD resubscribe timeout")
+	})
+}
+
 // TestStream_dropped: a book that came and is no longer listed is not streamed any more.
 func TestStream_dropped(t *testing.T) {
 	s := newStream(t, "A-USD", "B-USD")
