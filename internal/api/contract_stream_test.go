@@ -75,7 +75,7 @@ type shownBook struct {
 	size  string
 }
 
-func (b *shownBook) Watch(market.Listing, market.StreamChannel) (func(), error) {
+func (b *shownBook) WatchFor(string, market.Listing, market.StreamChannel) (func(), error) {
 	return func() {}, nil
 }
 func (b *shownBook) Inspect(_ feed.Key, see func(feed.View)) bool  { see(b); return true }

@@ -153,7 +153,7 @@ func (s *Server) admission(k *keys.Key, client *quota.Client) (stream.Admission,
 		}
 		return stream.Admission{}, errStreams
 	}
-	a := stream.Admission{Client: client, Leave: client.CloseStream}
+	a := stream.Admission{Client: client, Holder: client.Holder(), Leave: client.CloseStream}
 	if k != nil {
 		a.Watch = func(end func()) func() { return s.lives.join(k.Life(), end) }
 	}

@@ -152,6 +152,22 @@ func TestStreamAuth_whereNoKeyIsNeeded(t *testing.T) {
 	if got := books.clients(); len(got) != 3 || got[1] != market.Keyless || got[2] != "desk-a" {
 		t.Errorf("the list was asked for by %q", got)
 	}
+	if got := r.feed.onAccounts(); !slices.Equal(got, []string{"desk-a", market.Keyless, "desk-a"}) {
+		t.Errorf("books are streamed on the accounts of %q", got)
+	}
+}
+
+// TestStreams_booksOfOneAlone: as long as there is no key, whoever uses the gateway has nobody to leave books to.
+func TestStreams_booksOfOneAlone(t *testing.T) {
+	r := newStreamRig(t, nil)
+	c, _, _ := r.dial(t)
+	exchangeMessages(t, c, subscribe)
+	if res := r.open(t, eventsURL); res.StatusCode != 200 {
+		t.Errorf("%s", res.Status)
+	}
+	if got := r.feed.onAccounts(); !slices.Equal(got, []string{"", ""}) {
+		t.Errorf("books are streamed on the accounts of %q", got)
+	}
 }
 
 // TestKeyInTheQuery_isToldToBeReplaced, and nothing repeats it.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,20 +22,28 @@ import (
 
 const eventsURL = "/v1/stream/orderbook?exchange=okx&symbol=BTC/USDT"
 
+func (f *fakeFeed) onAccounts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.accounts)
+}
+
 // fakeFeed streams nothing yet: whoever subscribes is told that the book is syncing.
 type fakeFeed struct {
 	mu       sync.Mutex
 	err      error
 	watched  []string
+	accounts []string // of those who watched
 	released int
 }
 
-func (f *fakeFeed) Watch(l market.Listing, ch market.StreamChannel) (func(), error) {
+func (f *fakeFeed) WatchFor(account string, l market.Listing, ch market.StreamChannel) (func(), error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
+	f.accounts = append(f.accounts, account)
 	f.watched = append(f.watched, string(l.Exchange)+" "+l.Pair.String())
 	return func() {
 		f.mu.Lock()

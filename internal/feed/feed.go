@@ -65,21 +65,27 @@ func (f *Feed) label(k Key) *label {
 	return v.label(k.Pair)
 }
 
-// Watch streams a listing's book until release is called, and for IdleAfter beyond. It does no I/O: the book comes when
+// Watch streams a listing's book for the gateway itself, see WatchFor.
+func (f *Feed) Watch(l market.Listing, ch market.StreamChannel) (release func(), err error) {
+	return f.WatchFor("", l, ch)
+}
+
+// WatchFor streams a listing's book until release is called, and for IdleAfter beyond. It does no I/O: the book comes when
 // the exchange sends it. With StreamBest the best bid and ask come on their own channel too, where the exchange has one.
+// client is the name of whom it is for; one client holds at most three quarters of MaxBooks, the gateway itself, "", as many as there are.
 // The error is a *market.Error: KindNotSupported for an exchange without streams, KindOverloaded when MaxBooks are held
-// by others, KindInvalid for a listing without a symbol, KindCanceled once Run has ended. A pair that the exchange
+// by others or the client has its share, KindInvalid for a listing without a symbol, KindCanceled once Run has ended. A pair that the exchange
 // refuses to stream is no error: its book is stale with the reason.
 //
 // A name that is new to a book which is held is told to the Listener within the call.
-func (f *Feed) Watch(l market.Listing, ch market.StreamChannel) (release func(), err error) {
+func (f *Feed) WatchFor(client string, l market.Listing, ch market.StreamChannel) (release func(), err error) {
 	v := f.venue(l.Exchange)
 	if v == nil {
 		return nil, &market.Error{
 			Exchange: l.Exchange, Op: market.OpStream, Kind: market.KindNotSupported, Err: fmt.Errorf("%s has no streams here", l.Exchange),
 		}
 	}
-	return v.watch(l, ch)
+	return v.watch(client, l, ch)
 }
 
 // Used notes a read of a listing's book by REST: the book goes on being streamed, and PopularReads of them within

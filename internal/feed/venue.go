@@ -33,6 +33,7 @@ type venue struct {
 
 	mu        sync.Mutex // covers replacing labels, and what follows
 	books     map[string]*book
+	shares    shares
 	shards    []*shard
 	closed    bool
 	cut       bool // by an operator, see Feed.Cut
@@ -46,7 +47,7 @@ func newVenue(f *Feed, cfg Venue, m *metrics) *venue {
 	v := &venue{
 		Venue: cfg, feed: f, rules: cfg.Streamer.StreamRules(), metrics: m.of(cfg.ID), queue: newQueue(),
 		popular: newPopular(f.config.PopularReads), began: time.Now(),
-		starts: make(chan market.Listing, maxStarts), woken: make(chan struct{}, 1), books: map[string]*book{},
+		starts: make(chan market.Listing, maxStarts), woken: make(chan struct{}, 1), books: map[string]*book{}, shares: shares{},
 	}
 	v.labels.Store(&map[market.Pair]*label{})
 	return v
@@ -76,24 +77,29 @@ var (
 	errNoSymbol = errors.New("the listing has no symbol")
 	errEnded    = errors.New("the feed has ended")
 	errFull     = errors.New("as many books as are allowed are streamed for others")
+	errShare    = errors.New("the client holds as many streamed books of the exchange as one client may: the rest is kept for others")
 )
 
 func (v *venue) refuse(k market.Kind, err error) error {
 	return &market.Error{Exchange: v.ID, Op: market.OpStream, Kind: k, Err: err}
 }
 
-// watch holds a book for a subscriber.
-func (v *venue) watch(l market.Listing, ch market.StreamChannel) (release func(), err error) {
+// watch holds a book for a subscriber, on a client's account.
+func (v *venue) watch(client string, l market.Listing, ch market.StreamChannel) (release func(), err error) {
 	if l.StreamSymbol() == "" {
 		return nil, v.refuse(market.KindInvalid, errNoSymbol)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.books[l.StreamSymbol()] == nil && v.shares.full(client, v.feed.config.MaxBooks) {
+		return nil, v.refuse(market.KindOverloaded, errShare)
+	}
 	b, err := v.join(l, true)
 	if err != nil {
 		return nil, err
 	}
 	b.watched.Add(1)
+	v.shares.hold(client, b)
 	top := ch == market.StreamBest && v.rules.Top
 	if top {
 		b.shard.watchBest(b, 1)
@@ -102,6 +108,7 @@ func (v *venue) watch(l market.Listing, ch market.StreamChannel) (release func()
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		b.watched.Add(-1)
+		v.shares.release(client, b)
 		b.used.Store(v.coarse.Load())
 		if top {
 			b.shard.watchBest(b, -1)

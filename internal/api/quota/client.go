@@ -74,6 +74,14 @@ func (c *Client) Name() string {
 	return c.name
 }
 
+// Holder is the name on whose account books are streamed for the client; "" as long as there is nobody to leave room to.
+func (c *Client) Holder() string {
+	if c.keyless() && (c == nil || !c.crowded()) {
+		return ""
+	}
+	return c.name
+}
+
 // Limits are what the client may do now.
 func (c *Client) Limits() Limits {
 	if c == nil {

@@ -18,6 +18,7 @@ func (c *session) authenticate(q *request) ending {
 	}
 	c.entry.leave() // what it had without a key
 	c.entry.Admission = a
+	c.client.On(a.Holder)
 	if !c.keyBy.IsZero() {
 		c.streams.named(c.entry.From)
 		c.keyBy = time.Time{}

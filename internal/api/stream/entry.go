@@ -12,6 +12,8 @@ import (
 type Admission struct {
 	// Client is on whose account lists are asked for. Nil: nobody's.
 	Client market.Client
+	// Holder is the name on whose account books are streamed. Empty: nobody's.
+	Holder string
 	// Watch has a function called once, in a goroutine of its own, when the key is no longer valid; after stop it neither runs
 	// nor will. Nil: that never happens.
 	Watch func(end func()) (stop func())

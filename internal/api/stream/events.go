@@ -31,6 +31,7 @@ func (s *Streams) Events(w http.ResponseWriter, r *http.Request, t hub.Topic, af
 	defer s.leave(false, netip.Addr{})
 	client := s.cfg.Hub.NewClient()
 	defer client.Close()
+	client.On(a.Holder)
 	if err := client.Subscribe(l, t, after); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type fakeFeed struct {
 	released int
 }
 
-func (f *fakeFeed) Watch(market.Listing, market.StreamChannel) (func(), error) {
+func (f *fakeFeed) WatchFor(string, market.Listing, market.StreamChannel) (func(), error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.watched++

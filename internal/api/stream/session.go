@@ -49,6 +49,7 @@ func (s *Streams) newSession(conn net.Conn, source *input, e Entry) *session {
 		streams: s, conn: conn, source: source, client: s.cfg.Hub.NewClient(), entry: e,
 		sent: s.metrics.frames.WithLabelValues(transportWebSocket),
 	}
+	c.client.On(e.Holder)
 	c.ctx, c.cancel = context.WithCancel(s.base)
 	_ = conn.SetDeadline(time.Time{}) // those of the handshake; it fails only on a closed connection
 	if e.NeedsKey {

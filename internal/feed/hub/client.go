@@ -22,6 +22,7 @@ type Client struct {
 	wake chan struct{} // one signal is kept: there may be something to take
 
 	mu      sync.Mutex
+	account string // on whose account the next subscriptions are
 	subs    []*sub
 	queue   []*Frame  // in order; nil until something was queued
 	bytes   int       // of queue
@@ -46,6 +47,14 @@ func (h *Hub) NewClient() *Client {
 	return c
 }
 
+// On puts what is subscribed from here on on the account of who is called so, see feed.Feed.WatchFor. The empty name, as at
+// first, is nobody's.
+func (c *Client) On(account string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.account = account
+}
+
 // Subscribe subscribes to a topic of the book of l. The first frame is a status, the second a snapshot if a book is held.
 // A client that names the version that it holds in after (Frame.ID, as in Last-Event-ID) gets no snapshot of that version.
 // Errors: ErrTopic, ErrSubscribed, ErrTooMany, ErrClosed, ErrClosing, ErrSlow, and those of the feed.
@@ -54,10 +63,11 @@ func (c *Client) Subscribe(l market.Listing, t Topic, after string) error {
 		return err
 	}
 	u := &sub{client: c, topic: t}
-	if err := c.reserve(u); err != nil {
+	account, err := c.reserve(u)
+	if err != nil {
 		return err
 	}
-	release, err := c.hub.source.Watch(l, t.upstream())
+	release, err := c.hub.source.WatchFor(account, l, t.upstream())
 	if err != nil {
 		c.drop(u)
 		return err
@@ -72,22 +82,22 @@ func (c *Client) Subscribe(l market.Listing, t Topic, after string) error {
 	return nil
 }
 
-// reserve makes room for a subscription.
-func (c *Client) reserve(u *sub) error {
+// reserve makes room for a subscription, and tells on whose account it is.
+func (c *Client) reserve(u *sub) (account string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.end != nil:
-		return c.end
+		return "", c.end
 	case c.closing != nil:
-		return c.closing
+		return "", c.closing
 	case slices.ContainsFunc(c.subs, func(o *sub) bool { return o.topic == u.topic }):
-		return ErrSubscribed
+		return "", ErrSubscribed
 	case len(c.subs) >= c.hub.cfg.MaxTopics:
-		return fmt.Errorf("%w: at most %d on one connection", ErrTooMany, c.hub.cfg.MaxTopics)
+		return "", fmt.Errorf("%w: at most %d on one connection", ErrTooMany, c.hub.cfg.MaxTopics)
 	}
 	c.subs = append(c.subs, u)
-	return nil
+	return c.account, nil
 }
 
 // begin notes the version at which a subscription begins: seq is the first that the client gets, unless it has it already.

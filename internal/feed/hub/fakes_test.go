@@ -54,7 +54,7 @@ func (f *fakeFeed) stream(k feed.Key, n int) *fakeBook {
 	return b
 }
 
-func (f *fakeFeed) Watch(l market.Listing, ch market.StreamChannel) (func(), error) {
+func (f *fakeFeed) WatchFor(_ string, l market.Listing, ch market.StreamChannel) (func(), error) {
 	f.mu.Lock() // as the feed does: it deadlocks if the hub holds a lock that a listener's call needs
 	defer f.mu.Unlock()
 	f.counts.Lock()

@@ -17,8 +17,8 @@ import (
 
 // Source is the feed as the hub needs it. It calls the hub as a feed.Listener.
 type Source interface {
-	// Watch streams a pair until release is called.
-	Watch(l market.Listing, ch market.StreamChannel) (release func(), err error)
+	// WatchFor streams a pair on a client's account until release is called.
+	WatchFor(client string, l market.Listing, ch market.StreamChannel) (release func(), err error)
 	// Inspect shows a streamed book under its lock, and reports whether it is streamed.
 	Inspect(k feed.Key, see func(feed.View)) bool
 }
