@@ -89,25 +89,13 @@ type clientRow struct {
 
 // Run lists the clients that have keys or settings.
 func (c clientListCmd) Run(sys system) error {
-	conf, err := c.load(sys)
-	if err != nil {
-		return err
-	}
 	now := time.Now()
-	f, err := keys.Load(conf.KeysFile, now)
+	conf, f, err := c.loadKeys(sys, now)
 	if err != nil {
 		return err
 	}
-	rows := clientRows(f, conf.ClientDefaults, now)
-	if c.Output == "json" {
-		return writeJSON(sys.out, rows)
-	}
-	if len(rows) == 0 {
-		_, err := fmt.Fprintln(sys.out, "There are no clients: each key belongs to one, and there are no keys.")
-		return err
-	}
-	return writeTable(sys.out, "CLIENT\tKEYS\tREQUESTS/S\tUNITS/MIN\tAGE OF BOOKS\tSTREAMS", len(rows), func(i int) []string {
-		r := &rows[i]
+	none := "There are no clients: each key belongs to one, and there are no keys."
+	return writeRows(sys.out, c.Output, clientRows(f, conf.ClientDefaults, now), none, "CLIENT\tKEYS\tREQUESTS/S\tUNITS/MIN\tAGE OF BOOKS\tSTREAMS", func(r *clientRow) []string {
 		ids := ""
 		for _, id := range r.Keys {
 			ids += " " + id

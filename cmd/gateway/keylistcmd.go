@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/ops"
 )
@@ -34,12 +35,8 @@ type keyRow struct {
 
 // Run lists the keys of the keys file, and when a gateway beside it last saw each.
 func (k keyListCmd) Run(sys system) error {
-	conf, err := k.load(sys)
-	if err != nil {
-		return err
-	}
 	now := time.Now()
-	f, err := keys.Load(conf.KeysFile, now)
+	conf, f, err := k.loadKeys(sys, now)
 	if err != nil {
 		return err
 	}
@@ -55,17 +52,19 @@ func (k keyListCmd) Run(sys system) error {
 			Expired: o.Expired(now), LastUsed: known(uses[o.ID]), Note: o.Note,
 		})
 	}
-	if k.Output == "json" {
-		return writeJSON(sys.out, rows)
-	}
-	if len(rows) == 0 {
-		_, err := fmt.Fprintln(sys.out, "There are no keys. Make one with: gateway key new --scope market:read")
-		return err
-	}
-	return writeTable(sys.out, "ID\tCLIENT\tSCOPES\tEXPIRES\tLAST USED\tNOTE", len(rows), func(i int) []string {
-		o := &rows[i]
+	none := "There are no keys. Make one with: gateway key new --scope market:read"
+	return writeRows(sys.out, k.Output, rows, none, "ID\tCLIENT\tSCOPES\tEXPIRES\tLAST USED\tNOTE", func(o *keyRow) []string {
 		return []string{o.ID, o.Client, strings.Join(o.Scopes, " "), ends(o, now), used(o, now), cmp.Or(printable(o.Note), "-")}
 	})
+}
+
+// loadKeys reads the configuration and the keys file that it names.
+func (s settings) loadKeys(sys system, now time.Time) (conf config.Config, f *keys.File, err error) {
+	if conf, err = s.load(sys); err != nil {
+		return conf, nil, err
+	}
+	f, err = keys.Load(conf.KeysFile, now)
+	return conf, f, err
 }
 
 func ends(o *keyRow, now time.Time) string {
@@ -103,12 +102,19 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// writeTable writes n rows in aligned columns.
-func writeTable(w io.Writer, head string, n int, row func(i int) []string) error {
+// writeRows writes a list in the form that was asked for: JSON, or aligned columns. none is said where a table would be empty.
+func writeRows[T any](w io.Writer, output string, rows []T, none, head string, row func(*T) []string) error {
+	switch {
+	case output == "json":
+		return writeJSON(w, rows)
+	case len(rows) == 0:
+		_, err := fmt.Fprintln(w, none)
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, head)
-	for i := range n {
-		fmt.Fprintln(t, strings.Join(row(i), "\t"))
+	for i := range rows {
+		fmt.Fprintln(t, strings.Join(row(&rows[i]), "\t"))
 	}
 	return t.Flush()
 }

@@ -50,8 +50,9 @@ func (r *reading) ask(ctx context.Context) (*Book, error) {
 			}
 			return book, err
 		}
-		if !r.rest(ctx, pause) {
-			return nil, r.leftOrSlow(ctx)
+		if !rest(ctx, pause, r.remaining(r.limit(r.usableCopy()))) {
+			r.failed, err = r.v.leftOrSlow(ctx, market.OpOrderBook)
+			return nil, err
 		}
 		if book := r.freshCopy(time.Now()); book != nil {
 			return book, nil
@@ -78,14 +79,12 @@ func fetchBook(v *venue, cfg *BooksConfig, e *entry, depth int) ask[answered] {
 	}
 }
 
-// rest waits until the exchange may be asked again about this pair. It is false when the caller's time is over first; the
-// wait counts as waiting for the exchange.
-func (r *reading) rest(ctx context.Context, pause time.Duration) bool {
+// rest waits until the exchange may be asked again about something. It is false when the caller's time is over first, which
+// is in left, or never where that is 0; the wait counts as waiting for the exchange.
+func rest(ctx context.Context, pause, left time.Duration) bool {
 	enough := true
-	if limit := r.limit(r.usableCopy()); limit > 0 {
-		if left := limit - time.Since(r.start); left < pause {
-			pause, enough = max(left, 0), false
-		}
+	if left > 0 && left < pause {
+		pause, enough = left, false
 	}
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -97,13 +96,12 @@ func (r *reading) rest(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// leftOrSlow is the end of a caller whose context ended, and otherwise notes that its time is over.
-func (r *reading) leftOrSlow(ctx context.Context) error {
+// leftOrSlow is the end of a caller whose context ended, and otherwise why there is no answer: its time is over.
+func (v *venue) leftOrSlow(ctx context.Context, op market.Op) (failed, end error) {
 	if ctx.Err() != nil {
-		return r.v.left(ctx, market.OpOrderBook)
+		return nil, v.left(ctx, op)
 	}
-	r.failed = r.v.slow(market.OpOrderBook)
-	return nil
+	return v.slow(op), nil
 }
 
 // limit is how long this caller waits for the exchange since it asked, 0 for as long as it takes.

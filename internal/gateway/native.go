@@ -198,8 +198,9 @@ func (p *passing) ask(ctx context.Context) (*NativeAnswer, error) {
 			p.failed = err
 			return nil, nil
 		case f == nil:
-			if !p.rest(ctx, pause) {
-				return nil, p.leftOrSlow(ctx)
+			if !rest(ctx, pause, p.patience()) {
+				p.failed, err = p.v.leftOrSlow(ctx, market.OpNative)
+				return nil, err
 			}
 			if got := p.fresh(time.Now()); got != nil {
 				return got, nil
@@ -220,7 +221,8 @@ func (p *passing) ask(ctx context.Context) (*NativeAnswer, error) {
 		case late:
 			s.leave(f, true)
 		}
-		return nil, p.leftOrSlow(ctx)
+		p.failed, err = p.v.leftOrSlow(ctx, market.OpNative)
+		return nil, err
 	}
 }
 
@@ -250,30 +252,6 @@ func (p *passing) patience() time.Duration {
 		return 0
 	}
 	return max(p.b.cfg.StaleWait-time.Since(p.start), time.Nanosecond)
-}
-
-// rest waits until the exchange may be asked this again; false when the caller's time is over first.
-func (p *passing) rest(ctx context.Context, pause time.Duration) bool {
-	enough := true
-	if limit := p.patience(); limit > 0 && limit < pause {
-		pause, enough = limit, false
-	}
-	t := time.NewTimer(pause)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return enough
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (p *passing) leftOrSlow(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return p.v.left(ctx, market.OpNative)
-	}
-	p.failed = p.v.slow(market.OpNative)
-	return nil
 }
 
 // landed answers with what a flight brought, unless that came from a cache of the exchange and is older than this caller
