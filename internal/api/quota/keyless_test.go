@@ -161,3 +161,18 @@ func TestKeyless_allocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestKeyless_holdsBooks in a name of its own only where there is somebody to leave some to.
+func TestKeyless_holdsBooks(t *testing.T) {
+	k := newKey(t, "desk-a")
+	alone, crowded := quota.New(quota.Config{Ring: keys.NewRing()}), quota.New(quota.Config{Ring: keys.NewRing(k)})
+	var nobody *quota.Client
+	for name, c := range map[string]*quota.Client{"": alone.Keyless(), market.Keyless: crowded.Keyless(), "desk-a": crowded.Of(&k)} {
+		if got := c.Holder(); got != name {
+			t.Errorf("%q, want %q", got, name)
+		}
+	}
+	if got := nobody.Holder(); got != "" {
+		t.Errorf("nobody is %q", got)
+	}
+}
