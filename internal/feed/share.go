@@ -1,7 +1,7 @@
 package feed
 
 // A client may hold at most maxShare, in percent, of the books of an exchange: whoever subscribes to everything leaves room for
-// others. Books that are streamed already cost no room and are open to all.
+// others. A book that somebody holds already costs no room and is open to all.
 const maxShare = 75
 
 // shares are the books that subscribers hold, by client. It is guarded by the venue's lock, and bounded by the clients that have

@@ -50,6 +50,37 @@ func TestFeed_oneClientLeavesRoomForOthers(t *testing.T) {
 	})
 }
 
+// TestFeed_readingOftenIsNoWayRoundTheShare: a book that is streamed because it is read often is nobody's until it is held.
+func TestFeed_readingOftenIsNoWayRoundTheShare(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(market.StreamRules{})
+		r := start(t, w, func(c *feed.Config) { c.MaxBooks = 8 })
+		sleep(time.Second)
+		bases, _ := names(7)
+		for _, b := range bases[:6] {
+			if _, err := r.WatchFor("greedy", listing(b), market.StreamBook); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			r.Used(listing(bases[6]))
+			sleep(time.Second)
+		}
+		r.wantState(t, bases[6], feed.StateLive, market.KindNone)
+		if _, err := r.WatchFor("greedy", listing(bases[6]), market.StreamBook); market.KindOf(err) != market.KindOverloaded {
+			t.Errorf("the seventh of eight: %v", err)
+		}
+		release, err := r.WatchFor("modest", listing(bases[6]), market.StreamBook)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.WatchFor("greedy", listing(bases[6]), market.StreamBook); err != nil {
+			t.Errorf("one that another holds: %v", err)
+		}
+		release()
+	})
+}
+
 // TestFeed_theGatewayItselfHasAllBooks: pairs that are kept warm leave no room to clients.
 func TestFeed_theGatewayItselfHasAllBooks(t *testing.T) {
 	w := newWorld(market.StreamRules{})

@@ -91,7 +91,7 @@ func (v *venue) watch(client string, l market.Listing, ch market.StreamChannel) 
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.books[l.StreamSymbol()] == nil && v.shares.full(client, v.feed.config.MaxBooks) {
+	if b := v.books[l.StreamSymbol()]; (b == nil || b.watched.Load() == 0) && v.shares.full(client, v.feed.config.MaxBooks) {
 		return nil, v.refuse(market.KindOverloaded, errShare)
 	}
 	b, err := v.join(l, true)

@@ -239,3 +239,38 @@ func TestCrew_oneClientHasAQuarter(t *testing.T) {
 		calls.Wait()
 	})
 }
+
+// TestAfford_whatIsRefusedStartsNoStream: the streams of pairs that are read often cost the exchange units on nobody's account.
+func TestAfford_whatIsRefusedStartsNoStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, local := newLocalHouse(t)
+		used := func() int {
+			local.mu.Lock()
+			defer local.mu.Unlock()
+			return local.used
+		}
+		if used() != 1 {
+			t.Fatalf("used %d times after one question", used())
+		}
+		time.Sleep(10 * time.Second) // the copy is old
+		ctx, _ := poor(t.Context())
+		live := query()
+		live.RequireLive = true
+		if _, err := h.OrderBook(ctx, live); err == nil {
+			t.Fatal("answered")
+		}
+		if got, err := h.OrderBook(ctx, query()); err != nil || got.Freshness.Reason != market.KindClientLimited {
+			t.Fatalf("%+v %v", got, err)
+		}
+		if used() != 1 {
+			t.Errorf("used %d times, want 1: the others were refused for the client's quota", used())
+		}
+		if _, err := h.Tickers(ctx, "alpha", []market.Pair{btc}); err != nil || used() != 2 {
+			t.Errorf("a ticker from memory: used %d times, %v", used(), err)
+		}
+		h.ask(t, query())
+		if used() != 3 {
+			t.Errorf("used %d times, want 3", used())
+		}
+	})
+}

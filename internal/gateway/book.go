@@ -74,6 +74,7 @@ func (b *Books) find(ctx context.Context, v *venue, q BookQuery, m manner, now t
 		}
 	}
 	book, err := r.walk(ctx)
+	r.used(book, err)
 	return b.unlessWithheld(book, err, q)
 }
 

@@ -30,7 +30,6 @@ func (noLocal) Seen(*market.OrderBook) {}
 // exchange last had reason to say so; the caller's bound still holds for its age. A copy that is ahead of it speaks against it,
 // whatever the stream says: the next steps answer then.
 func (r *reading) local(now time.Time) *Book {
-	r.b.cfg.Local.Used(r.e.listing.Load())
 	c, live, ok := r.b.cfg.Local.Book(r.v.ID, r.pair)
 	if !ok {
 		return nil
@@ -47,6 +46,15 @@ func (r *reading) local(now time.Time) *Book {
 	}
 	r.v.metrics.saved(QuestionBook)
 	return r.answer(c, SourceStream, market.KindNone, now)
+}
+
+// used notes the question for the streams. One that the caller's own quota refused keeps and starts none: what streams cost the
+// exchange is on nobody's account.
+func (r *reading) used(book *Book, err error) {
+	if r.e == nil || limited(err) || book != nil && book.Freshness.Reason == market.KindClientLimited {
+		return
+	}
+	r.b.cfg.Local.Used(r.e.listing.Load())
 }
 
 // deepEnough tells whether a call would bring no more levels than the stream has: those that were asked for are there, or

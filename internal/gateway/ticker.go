@@ -111,6 +111,7 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 	}
 	if r.e != nil {
 		if book := r.local(now); book != nil {
+			r.used(book, nil)
 			t := newTicker(book)
 			t.show(b.figures(v, r.e, SourceMemory, v.unheard(r.e), now))
 			return TickerResult{Pair: p, Ticker: t}
@@ -132,6 +133,7 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 		reason = market.KindOf(r.e.book.failure())
 	}
 	v.metrics.saved(QuestionBook)
+	r.used(nil, nil)
 	t := newTicker(r.answer(c, copySource(c), reason, now))
 	if r.e != nil {
 		t.show(b.figures(v, r.e, SourceMemory, v.unheard(r.e), now))
