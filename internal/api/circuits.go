@@ -37,23 +37,23 @@ func (s *Server) circuitEvents(_ context.Context, c *call, r *http.Request, _ *q
 		return tooManyWatch(ops.MaxWatchers)
 	}
 	defer w.Close()
-	s.metrics.watches[s.watchers.serve(c, r, w, s.life(c))].Inc()
+	s.metrics.watches[s.watchers.serve(c, r, w, s.life(c, r))].Inc()
 	return nil
 }
 
 // life has a function called when what a call was let in with is no longer valid: its key, or the session that stands for it.
-func (s *Server) life(c *call) func(end func()) (stop func()) {
+func (s *Server) life(c *call, r *http.Request) func(end func()) (stop func()) {
 	k, cookie := c.key, c.cookie
 	switch {
 	case k == nil:
 		return func(func()) func() { return func() {} }
 	case cookie == "":
-		return func(end func()) func() { return s.lives.join(k.Life(), end) }
+		return s.holding(k, address(r))
 	}
-	return func(end func()) func() {
+	return held(k, address(r), func(end func()) func() {
 		return s.lives.poll(func() bool {
 			_, _, ok := s.sessions.Check(cookie, time.Now())
 			return ok
 		}, end)
-	}
+	})
 }

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"net/netip"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/api/keys"
 )
 
 // lives end what lasts when the key that it was opened with is no longer valid. One goroutine waits for each key that has
@@ -44,6 +47,24 @@ func (l *lives) join(over <-chan struct{}, end func()) (leave func()) {
 	it.holders[h] = struct{}{}
 	l.mu.Unlock()
 	return func() { l.leave(over, it, h) }
+}
+
+// holding joins something to the life of a key, and notes that the key is in use meanwhile.
+func (s *Server) holding(k *keys.Key, from netip.Addr) func(end func()) (leave func()) {
+	return held(k, from, func(end func()) func() { return s.lives.join(k.Life(), end) })
+}
+
+// held notes that a key is in use for as long as something is watched: it is not sent again meanwhile, and whoever looks which
+// key nobody uses any more must not be told this one.
+func held(k *keys.Key, from netip.Addr, watch func(end func()) (leave func())) func(end func()) (leave func()) {
+	return func(end func()) func() {
+		done := k.Hold(network(from))
+		leave := watch(end)
+		return func() {
+			leave()
+			done()
+		}
+	}
 }
 
 // wait ends everything that a key has open when the key is over. Each end may have to wait for its own client, so they do

@@ -53,6 +53,7 @@ func (s *Server) cookie(r *http.Request) (k *keys.Key, ends time.Time, value str
 	now := time.Now()
 	for _, c := range r.CookiesNamed(sessionCookie) { // at most as many as fit into the header
 		if k, ends, ok := s.sessions.Check(c.Value, now); ok {
+			k.Use(now, network(address(r))) // the session stands for it
 			return k, ends, c.Value
 		}
 	}

@@ -146,7 +146,7 @@ var errStreams = &requestError{code: CodeClientRateLimited, wait: streamsWait, d
 const streamsWait = 10 * time.Second
 
 // admission is what a key, or none, opens on a stream: its client's account and one of its client's streams, until Leave.
-func (s *Server) admission(k *keys.Key, client *quota.Client) (stream.Admission, error) {
+func (s *Server) admission(k *keys.Key, client *quota.Client, from netip.Addr) (stream.Admission, error) {
 	if !client.OpenStream() {
 		if k == nil {
 			return stream.Admission{}, errKeylessStreams
@@ -155,7 +155,7 @@ func (s *Server) admission(k *keys.Key, client *quota.Client) (stream.Admission,
 	}
 	a := stream.Admission{Client: client, Holder: client.Holder(), Leave: client.CloseStream}
 	if k != nil {
-		a.Watch = func(end func()) func() { return s.lives.join(k.Life(), end) }
+		a.Watch = s.holding(k, from)
 	}
 	return a, nil
 }
@@ -175,7 +175,7 @@ func (s *Server) admit(from netip.Addr, needed bool) func(text string) (stream.A
 		if needed && !k.Scopes.Has(keys.MarketRead) {
 			return stream.Admission{}, forbidden(keys.MarketRead)
 		}
-		return s.admission(k, client)
+		return s.admission(k, client, from)
 	}
 }
 
@@ -191,7 +191,7 @@ func (s *Server) webSocket(_ context.Context, c *call, r *http.Request, _ *query
 	}
 	if !e.NeedsKey { // or it is nobody's until its key has come, and one of few
 		var err error
-		if e.Admission, err = s.admission(c.key, c.client); err != nil {
+		if e.Admission, err = s.admission(c.key, c.client, address(r)); err != nil {
 			return err
 		}
 	}
@@ -225,7 +225,7 @@ func (s *Server) events(_ context.Context, c *call, r *http.Request, q *query) e
 	}
 	c.note.exchange, c.note.pair = market.ExchangeID(name), pair
 	t := hub.Topic{Key: feed.Key{Exchange: market.ExchangeID(name), Pair: pair}, Channel: hub.ChannelOrderBook, Depth: depth}
-	a, err := s.admission(c.key, c.client)
+	a, err := s.admission(c.key, c.client, address(r))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ type life struct {
 	over  chan struct{}
 	ended sync.Once
 	used  atomic.Int64 // Unix seconds of the last use, 0 before the first
+	open  atomic.Int64 // how much that lasts is open
 	from  [addresses]atomic.Pointer[visit]
 }
 
@@ -23,6 +24,7 @@ const addresses = 8
 type visit struct {
 	addr netip.Addr
 	at   atomic.Int64 // Unix seconds
+	open atomic.Int64 // how much that lasts is open from there
 }
 
 func newLife() *life { return &life{over: make(chan struct{})} }
@@ -60,6 +62,38 @@ func (k *Key) Use(now time.Time, from netip.Addr) {
 	}
 }
 
+// Hold notes that the key opened something that lasts, such as a stream, from an address; an invalid address is none. Until
+// done is called, once, the key is in use all the time, though it is not sent again.
+func (k *Key) Hold(from netip.Addr) (done func()) {
+	if k.life == nil {
+		return func() {}
+	}
+	l := k.life
+	now := time.Now().Unix()
+	later(&l.used, now)
+	l.open.Add(1)
+	var v *visit
+	if from.IsValid() {
+		v = l.visited(from, now)
+		v.open.Add(1)
+	}
+	return func() {
+		k.Use(time.Now(), from) // before it is closed, so that it is in use at any time until now
+		if v != nil {
+			v.open.Add(-1)
+		}
+		l.open.Add(-1)
+	}
+}
+
+// lastUse is when the key was last used, in Unix seconds; now where something of it is open; 0 if it was not used.
+func (l *life) lastUse(now time.Time) int64 {
+	if l.open.Load() > 0 {
+		later(&l.used, now.Unix())
+	}
+	return l.used.Load()
+}
+
 // later sets v to at unless it is that late already: most requests of a second find it done, and write nothing.
 func later(v *atomic.Int64, at int64) {
 	for old := v.Load(); old < at; old = v.Load() {
@@ -70,7 +104,7 @@ func later(v *atomic.Int64, at int64) {
 }
 
 // visited notes an address. Two new ones at once may take the same place, and then one of them is forgotten.
-func (l *life) visited(from netip.Addr, at int64) {
+func (l *life) visited(from netip.Addr, at int64) *visit {
 	oldest, since := 0, int64(0)
 	for i := range l.from {
 		v := l.from[i].Load()
@@ -81,7 +115,7 @@ func (l *life) visited(from netip.Addr, at int64) {
 		seen := v.at.Load()
 		if v.addr == from {
 			later(&v.at, at)
-			return
+			return v
 		}
 		if i == 0 || seen < since {
 			oldest, since = i, seen
@@ -90,22 +124,24 @@ func (l *life) visited(from netip.Addr, at int64) {
 	v := &visit{addr: from}
 	v.at.Store(at)
 	l.from[oldest].Store(v)
+	return v
 }
 
-// LastUse is when the key was last used in the life of this process, to the second; zero if it was not.
+// LastUse is when the key was last used in the life of this process, to the second: now while something is open, see Hold;
+// zero if it was not.
 func (k *Key) LastUse() time.Time {
 	if k.life == nil {
 		return time.Time{}
 	}
-	at := k.life.used.Load()
+	at := k.life.lastUse(time.Now())
 	if at == 0 {
 		return time.Time{}
 	}
 	return time.Unix(at, 0)
 }
 
-// UsedFrom tells whether the key was used from an address since a time, in the life of this process. It knows the last
-// eight addresses of each key.
+// UsedFrom tells whether the key was used from an address since a time, in the life of this process, or is held from there. It
+// knows the last eight addresses of each key.
 func (k *Key) UsedFrom(from netip.Addr, since time.Time) bool {
 	if k.life == nil {
 		return false
@@ -116,7 +152,7 @@ func (k *Key) UsedFrom(from netip.Addr, since time.Time) bool {
 			return false
 		}
 		if v.addr == from {
-			return v.at.Load() >= since.Unix()
+			return v.open.Load() > 0 || v.at.Load() >= since.Unix()
 		}
 	}
 	return false

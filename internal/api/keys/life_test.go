@@ -232,3 +232,37 @@ func ExampleIDOf() {
 	fmt.Println(keys.IDOf("gw_exampleid_notarealsecretnotareal"), keys.IDOf("exampleid"))
 	// Output: exampleid exampleid
 }
+
+// TestKey_Hold: it is in use until the last of what it opened is closed, and from there.
+func TestKey_Hold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, text := newKey(t, keys.MarketRead)
+		k.Hold(netip.Addr{})() // no ring holds it
+		ring := keys.NewRing(k)
+		here, there := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		held := check(t, ring, text)
+		one, other := held.Hold(here), held.Hold(netip.Addr{})
+		f := func(name string, last time.Time, fromHere bool) {
+			t.Helper()
+			if got := held.LastUse(); !got.Equal(last.Truncate(time.Second)) {
+				t.Errorf("%s: last used %v, want %v", name, got, last)
+			}
+			if got := held.UsedFrom(here, time.Now().Add(-time.Minute)); got != fromHere {
+				t.Errorf("%s: used from here: %v", name, got)
+			}
+			if held.UsedFrom(there, time.Time{}) {
+				t.Errorf("%s: used from there", name)
+			}
+		}
+		time.Sleep(time.Hour)
+		f("both", time.Now(), true)
+		one()
+		f("one closed", time.Now(), true)
+		time.Sleep(time.Hour)
+		f("the other is open", time.Now(), false)
+		other()
+		closed := time.Now()
+		time.Sleep(time.Hour)
+		f("none", closed, false)
+	})
+}

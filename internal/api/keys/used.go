@@ -79,13 +79,13 @@ type keeper struct {
 	failing bool
 }
 
-// keep writes down what was used since the last time. What cannot be written is tried again the next time, and logged once
+// keep writes down what was used since the last time, or is in use for as long as it is open. What cannot be written is tried again the next time, and logged once
 // until it can be.
 func (k *keeper) keep(now time.Time) {
 	uses := make(map[string]int64)
 	fresh := false
 	for id, key := range k.ring.held.Load().keys {
-		if at := key.life.used.Load(); at != 0 {
+		if at := key.life.lastUse(now); at != 0 {
 			uses[id] = at
 			fresh = fresh || at > k.kept[id]
 		}
