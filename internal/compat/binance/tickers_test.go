@@ -112,24 +112,6 @@ func TestGeneral(t *testing.T) {
 	if at.ServerTime < before || at.ServerTime > time.Now().UnixMilli() {
 		t.Errorf("time %d, it was %d before", at.ServerTime, before)
 	}
-	for state, want := range map[market.VenueState]string{market.VenueOK: `{"status":0,"msg":"normal"}`, market.VenueMaintenance: `{"status":1,"msg":"system_maintenance"}`} {
-		gw.status = &gateway.Status{Announced: market.VenueStatus{State: state}}
-		if a := get(t, f, "/sapi/v1/system/status"); string(a.Body) != want {
-			t.Errorf("%s: %s", state, a.Body)
-		}
-	}
-	gw.status = &gateway.Status{Announced: market.VenueStatus{State: market.VenueUnknown}}
-	if _, err := f.Answer(t.Context(), request("/sapi/v1/system/status")); market.KindOf(err) != market.KindUnavailable || gw.lists != 1 {
-		t.Errorf("nothing was read yet: %v, after %d looks at the list that makes it used", err, gw.lists)
-	}
-	gw.status.Announced.CheckedAt = time.Now()
-	if r := refusal(t, f, request("/sapi/v1/system/status")); r.Status != 404 {
-		t.Errorf("nothing announced: %v", r)
-	}
-	gw.status.AnnouncedError = market.KindCircuitOpen
-	if _, err := f.Answer(t.Context(), request("/sapi/v1/system/status")); !errors.Is(err, market.ErrCircuitOpen) {
-		t.Errorf("an announcement that could not be read: %v", err)
-	}
 	if len(gw.natives)+len(gw.books) != 0 {
 		t.Error("somebody was asked about prices")
 	}
