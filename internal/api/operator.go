@@ -70,7 +70,7 @@ func (s *Server) standingOf(c *call, k *keys.Key, ends time.Time) standing {
 	case k != nil:
 	case s.cfg.Keys.Any(keys.OpsWrite):
 		if st.err = errActorUnknown; !s.cfg.Keys.Holds(keys.OpsWrite) {
-			st.err = errNoKeyLeft
+			st.err = s.noKeyLeft()
 		}
 	case !s.cfg.AdminOnLoopback, c.proxied:
 		st.err = errNotLocal
@@ -82,11 +82,28 @@ func (s *Server) standingOf(c *call, k *keys.Key, ends time.Time) standing {
 
 var (
 	errActorUnknown = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write: log in with it, or send it as `Authorization: Bearer gw_...`."}
-	errNoKeyLeft    = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write, and the keys file has none that can be read now. Make one with: gateway key new --scope ops:write. If there is to be none, restart the gateway."}
 	errNotLocal     = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one only the machine itself may, through a listener on loopback. Make one with: gateway key new --scope ops:write"}
 	errForeignName  = &requestError{code: CodeForbidden, detail: "Without a valid key this is answered only to who asks by a name of this machine: localhost or 127.0.0.1. A web page can make a name of its own point here."}
 	errForwarded    = &requestError{code: CodeForbidden, detail: "The request was passed on by something in front of the gateway, which makes the whole network look like this machine. Set trusted_proxies to its address, make keys (gateway key new), and send one."}
 	errForeignPage  = &requestError{code: CodeForbidden, detail: "The request comes from a web page of another origin. It is no matter of the key; programs send no Origin."}
+)
+
+// noKeyLeft tells why a key is needed to act though there is none that could, and the way out of each.
+func (s *Server) noKeyLeft() error {
+	switch {
+	case !s.cfg.Keys.Readable():
+		return errKeysUnread
+	case s.cfg.Keys.Lapsed(keys.OpsWrite):
+		return errKeysLapsed
+	}
+	return errKeysGone
+}
+
+// Each begins like errActorUnknown: what is asked for is the same.
+var (
+	errKeysUnread = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write, and the keys file cannot be read, so none is known. The gateway's log says why, and so does `gateway key list`; it is tried again every 2 s."}
+	errKeysLapsed = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write, and each one in the keys file has expired. Make a new one with: gateway key new --scope ops:write. If there is to be none, take the expired ones out (gateway key list, gateway key revoke ID) and restart the gateway."}
+	errKeysGone   = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write, and the last one was taken out of the keys file while the gateway ran. Make a new one with: gateway key new --scope ops:write. If there is to be none, restart the gateway."}
 )
 
 // actor is the name under which an action is written down. A name that is typed beside a key is not read: the key says who.

@@ -88,7 +88,7 @@ func (r *Ring) Len() int { return len(r.held.Load().keys) }
 // Any tells whether some key has a scope that is not about an account. It is true also while nobody can know: a file that
 // could not be read yet may hold one, and what is open to all only without such a key must stay shut.
 //
-// For ops:write it stays true once a key had it in the life of this process. A file that is emptied or removed revokes its
+// For ops:write it stays true once a key had it in the life of this process, also one that had expired by then. A file that is emptied or removed revokes its
 // keys and opens nothing. A process that starts without a file begins anew, whatever an earlier one had: that there ever
 // was a key is written nowhere but in the file.
 func (r *Ring) Any(scope string) bool {
@@ -105,6 +105,21 @@ func (r *Ring) Holds(scope string) bool {
 	}
 	return false
 }
+
+// Lapsed tells whether a key of the file has a scope and has expired: as long as it stands there, [Ring.Any] of ops:write is
+// true also after a restart.
+func (r *Ring) Lapsed(scope string) bool {
+	now := time.Now()
+	for _, k := range r.held.Load().keys {
+		if k.Scopes.Has(scope) && k.Expired(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// Readable tells whether the file could be read when it was last tried. One that does not exist could.
+func (r *Ring) Readable() bool { return !r.bad.Load() }
 
 // Find is the valid key with an id, for what was given to its holder earlier. It proves nothing about who asks.
 func (r *Ring) Find(id string) (*Key, bool) {
