@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -255,11 +257,62 @@ func TestOwnAge_countsWhereTheRequestNamesNone(t *testing.T) {
 	}
 	own, said, none := gateway.MaxAge(1500*time.Millisecond), gateway.MaxAge(7*time.Second), gateway.Age{}
 	for _, target := range []string{bookURL, "/v1/exchanges/okx/ticker?symbol=BTC/USDT", "/v1/orderbooks?symbol=BTC/USDT", "/v1/price?symbol=BTC/USDT"} {
-		f(r.a1, target, own)
+		if strings.HasPrefix(target, "/v1/price") {
+			f(r.a1, target, none) // live alone, unless the request says otherwise
+		} else {
+			f(r.a1, target, own)
+		}
 		f(r.a2, target+"&max_age_ms=7000", said)
 		f(r.a2, target+"&max_age_ms=0", gateway.MaxAge(0))
 		f(r.b, target, none)
 		f("", target, none)
+	}
+}
+
+// TestOwnAge_boundsTickers, which have no age of their own: a ticker of an older book is its problem, the others are untouched.
+func TestOwnAge_boundsTickers(t *testing.T) {
+	r := newClientRig(t, keys.Client{MaxAge: 5 * time.Second})
+	r.books.tickers = func(exchange market.ExchangeID, pairs []market.Pair) []gateway.TickerResult {
+		var out []gateway.TickerResult
+		for i, p := range pairs {
+			ticker := liveTicker(gateway.BookQuery{Exchange: exchange, Pair: p, Depth: 1})
+			if i > 0 {
+				ticker.Freshness.Stale, ticker.Freshness.Age = true, time.Duration(4*i)*time.Second
+				ticker.Freshness.Reason = [...]market.Kind{market.KindNone, market.KindNone, market.KindCircuitOpen, market.KindNone}[i]
+			}
+			out = append(out, gateway.TickerResult{Pair: p, Ticker: ticker})
+		}
+		return out
+	}
+	for key, want := range map[string]string{
+		r.a1: "ticker,ticker,book_too_stale circuit_open true 8000 The newest copy is 8s old, and at most 5s is accepted.,book_too_stale  false 12000 The newest copy is 12s old, and at most 5s is accepted.",
+		r.b:  "ticker,ticker,ticker,ticker",
+	} {
+		w := r.get("/v1/exchanges/okx/tickers?symbols=BTC/USDT,ETH/USDT,SOL/USDT,XRP/USDT", "X-API-Key", key)
+		var got struct {
+			Tickers []struct {
+				Ticker  *struct{ Symbol string }
+				Problem *struct {
+					Code, Reason, Detail string
+					Retryable            bool
+					AgeMS                int64 `json:"age_ms"`
+				}
+			}
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
+			t.Fatalf("%d %v %s", w.Code, err, w.Body)
+		}
+		var said []string
+		for _, x := range got.Tickers {
+			if p := x.Problem; p != nil {
+				said = append(said, fmt.Sprintf("%s %s %t %d %s", p.Code, p.Reason, p.Retryable, p.AgeMS, p.Detail))
+			} else if x.Ticker != nil {
+				said = append(said, "ticker")
+			}
+		}
+		if all := strings.Join(said, ","); all != want {
+			t.Errorf("got\n%s\nwant\n%s", all, want)
+		}
 	}
 }
 

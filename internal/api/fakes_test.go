@@ -32,7 +32,8 @@ type fakeBooks struct {
 	err   error
 	book  func(context.Context, gateway.BookQuery) (*gateway.Book, error)
 
-	ticker func(gateway.BookQuery) *gateway.Ticker
+	ticker  func(gateway.BookQuery) *gateway.Ticker
+	tickers func(market.ExchangeID, []market.Pair) []gateway.TickerResult
 }
 
 func (f *fakeBooks) note(q any) {
@@ -119,6 +120,9 @@ func liveTicker(q gateway.BookQuery) *gateway.Ticker {
 
 func (f *fakeBooks) Tickers(_ context.Context, exchange market.ExchangeID, pairs []market.Pair) ([]gateway.TickerResult, error) {
 	f.note(pairs)
+	if f.tickers != nil {
+		return f.tickers(exchange, pairs), f.err
+	}
 	var out []gateway.TickerResult
 	for i, p := range pairs {
 		if i > 0 {

@@ -68,7 +68,8 @@ func appendBest(d *doc, name string, b *gateway.Best) {
 	d.close('}')
 }
 
-// price answers GET /v1/price: the mid of the first exchange in the caller's order that can answer.
+// price answers GET /v1/price: the mid of the first exchange in the caller's order that can answer. It is live unless the
+// request itself says an age: a price of another moment, and maybe of another exchange, is nothing to get by a default.
 func (s *Server) price(ctx context.Context, c *call, r *http.Request, q *query) error {
 	pair, err := q.pair()
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *Server) price(ctx context.Context, c *call, r *http.Request, q *query) 
 	if err != nil {
 		return err
 	}
-	maxAge, err := s.maxAge(c, q)
+	maxAge, err := q.maxAge()
 	if err != nil {
 		return err
 	}

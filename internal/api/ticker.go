@@ -47,6 +47,7 @@ func (s *Server) tickers(ctx context.Context, c *call, r *http.Request, q *query
 	if err != nil {
 		return err
 	}
+	bounded(results, s.ownAge(c))
 	d := &c.doc
 	d.open('{')
 	d.str("exchange", string(exchange))
