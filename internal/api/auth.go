@@ -54,9 +54,9 @@ func (s *Server) authorize(c *call, r *http.Request, need access) error {
 	case accessPage:
 		return local(s.cfg.AdminOnLoopback, c, r)
 	case accessMarket:
-		return cmp.Or(s.direct(c, r), s.needs(c, s.marketNeedsKey(c), keys.MarketRead))
+		return cmp.Or(s.near(c, r), s.needs(c, s.marketNeedsKey(c), keys.MarketRead))
 	case accessStream:
-		return cmp.Or(s.direct(c, r), s.needs(c, sent && s.marketNeedsKey(c), keys.MarketRead))
+		return cmp.Or(s.near(c, r), s.needs(c, sent && s.marketNeedsKey(c), keys.MarketRead))
 	case accessCircuits:
 		return cmp.Or(local(s.cfg.PublicOnLoopback, c, r), s.needs(c, s.marketNeedsKey(c), keys.OpsRead))
 	case accessOps:
@@ -155,6 +155,14 @@ func local(onLoopback bool, c *call, r *http.Request) error {
 		return errForeignName
 	}
 	return nil
+}
+
+// near is [local] for market data, which is no matter of names where it needs a key: then a page gets none by any.
+func (s *Server) near(c *call, r *http.Request) error {
+	if s.marketNeedsKey(c) {
+		return s.direct(c, r)
+	}
+	return local(s.cfg.PublicOnLoopback, c, r)
 }
 
 // direct refuses a request without a valid key that somebody passed on to a listener on loopback: it may come from

@@ -97,6 +97,7 @@ func TestAllocations_withoutAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Host = "127.0.0.1:8080"
 	h, w := quiet{r}, &sink{}
 	n := testing.AllocsPerRun(200, func() {
 		w.h = make(http.Header)

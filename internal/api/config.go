@@ -46,7 +46,8 @@ type Config struct {
 	// AdminOnLoopback says that the admin listener is on loopback: while no key has ops:write, whoever works on this machine
 	// may act. Whoever has no valid key has to ask by a name of this machine for anything but the probes.
 	AdminOnLoopback bool
-	// PublicOnLoopback says that the public listener is on loopback: the same is asked of those who look at circuits there.
+	// PublicOnLoopback says that the public listener is on loopback: the same is asked there of those who look at circuits, and
+	// of those who read market data while that needs no key.
 	PublicOnLoopback bool
 
 	// AllowOpen says that somebody else guards the listeners: what a key is needed for beyond this machine needs none. It is

@@ -9,6 +9,8 @@ import (
 
 	"exchange-gateway/internal/api"
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/compat"
+	"exchange-gateway/internal/feed/hub"
 )
 
 // by asks a listener by a name; headers are name, value pairs.
@@ -25,13 +27,26 @@ func by(host string, h http.Handler, method, target string, headers ...string) *
 // foreignNames are what a page has in its address that made its own name point to this machine; or nothing at all.
 var foreignNames = []string{"attacker.example:8081", "localhost.attacker.example", "127.0.0.1.attacker.example:8081", "10.0.0.1:8081", "0.0.0.0:8081", ""}
 
+// marketRoutes are those of market data.
+var marketRoutes = []string{
+	"GET /v1/exchanges", "HEAD /v1/exchanges", "GET " + bookURL, "GET /v1/exchanges/okx/ticker?symbol=BTC/USDT", "GET /v1/exchanges/okx/tickers?symbols=BTC/USDT",
+	"GET /v1/exchanges/okx/markets", "GET /v1/exchanges/okx/status", "GET /v1/orderbooks?symbol=BTC/USDT", "GET /v1/price?symbol=BTC/USDT",
+	"GET /v1/stream", "GET " + eventsURL,
+}
+
+// withStreams lets a gateway have streams.
+func withStreams(c *api.Config) {
+	c.Hub = hub.New(hub.Config{})
+	c.Hub.Attach(&fakeFeed{})
+}
+
 func withPage(c *api.Config) {
 	c.Dashboard = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") })
 	c.PublicOnLoopback = true
 }
 
-// TestForeignName_readsNothing: every route of the admin listener that is not a probe, and the circuits on the public one,
-// are shut to who has no key and asks by a name that anybody may have made. Whether keys exist makes no difference.
+// TestForeignName_readsNothing: every route of the admin listener that is not a probe, and the circuits and market data on the
+// public one, are shut to who has no key and asks by a name that anybody may have made. Whether keys exist makes no difference.
 func TestForeignName_readsNothing(t *testing.T) {
 	admin := []string{
 		"GET /v1/circuits", "HEAD /v1/circuits", "GET /v1/circuits/events", "GET /metrics", "HEAD /metrics", "GET /", "HEAD /", "GET /ui", "GET /ui/", "GET /ui/plain",
@@ -40,7 +55,7 @@ func TestForeignName_readsNothing(t *testing.T) {
 		"POST /admin/v1/withhold", "POST /admin/v1/purge", "POST /admin/v1/reload",
 	}
 	for _, change := range []func(*api.Config){keyless, func(*api.Config) {}} {
-		r := newDeskRig(t, withPage, change)
+		r := newDeskRig(t, withPage, withStreams, change)
 		f := func(host string, h http.Handler, route string) {
 			t.Helper()
 			method, target, _ := strings.Cut(route, " ")
@@ -60,13 +75,18 @@ func TestForeignName_readsNothing(t *testing.T) {
 			for _, route := range admin[:3] {
 				f(host, r.server.Public(), route)
 			}
+			for _, route := range marketRoutes {
+				f(host, r.server.Public(), route)
+			}
 			for _, probe := range []string{"/livez", "/readyz"} {
 				if w := by(host, r.server.Admin(), http.MethodGet, probe); w.Code != http.StatusOK {
 					t.Errorf("%s by %q: %d", probe, host, w.Code)
 				}
 			}
-			if w := by(host, r.server.Public(), http.MethodGet, "/v1/exchanges"); w.Code != http.StatusOK {
-				t.Errorf("market data by %q: %d", host, w.Code)
+			for _, target := range []string{"/v1/errors", "/openapi.json", "/docs", "/livez", "/readyz"} { // tell nothing about anybody
+				if w := by(host, r.server.Public(), http.MethodGet, target); w.Code != http.StatusOK {
+					t.Errorf("public %s by %q: %d", target, host, w.Code)
+				}
 			}
 		}
 		if r.desk.count() != 0 || len(r.board.lastIDs) != 0 {
@@ -108,5 +128,62 @@ func TestForeignName_whoMayAskByIt(t *testing.T) {
 				t.Errorf("%s: %d", name, w.Code)
 			}
 		}
+	}
+}
+
+// TestForeignName_marketData: it is refused as long as no key is needed; not who sends one, not where one is needed, which a
+// page does not have, not what a trusted proxy passes on, and not on a listener that is not on loopback.
+func TestForeignName_marketData(t *testing.T) {
+	const host, rebound = "gateway.internal:8080", "evil.example:8080"
+	f := func(name string, r *deskRig, host string, status int, headers ...string) {
+		t.Helper()
+		for _, route := range marketRoutes {
+			if strings.HasSuffix(route, eventsURL) {
+				continue // an answer that goes on; what it asks of its caller is what the others ask
+			}
+			method, target, _ := strings.Cut(route, " ")
+			want := status
+			if target == "/v1/stream" && status < 300 {
+				want = http.StatusUpgradeRequired
+			}
+			if w := by(host, r.server.Public(), method, target, headers...); w.Code != want {
+				t.Errorf("%s: %s by %s: %d, want %d", name, route, host, w.Code, want)
+			}
+		}
+	}
+	r := newDeskRig(t, onLoopback, withStreams)
+	f("a key", r, host, 200, "X-Api-Key", r.keys[keys.MarketRead])
+	f("a wrong key", r, host, 401, "X-Api-Key", "gw_nosuchkey_0000000000000000000000fake")
+	f("no key", r, host, 403)
+	for _, own := range []string{"localhost:8080", "127.0.0.1:8080", "[::1]:8080"} {
+		f("its own name", r, own, 200)
+	}
+	// With the two headers of a browser whose page has made its name point here.
+	for _, origin := range []string{"http://" + rebound, "https://" + rebound} {
+		w := by(rebound, r.server.Public(), http.MethodGet, "/v1/stream", "Origin", origin, "Upgrade", "websocket", "Connection", "Upgrade",
+			"Sec-Websocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Sec-Websocket-Version", "13")
+		if p := readProblem(t, w); p.Code != "forbidden" || !strings.Contains(p.Detail, "localhost") {
+			t.Errorf("a handshake of %s: %+v", origin, p)
+		}
+	}
+	needed := newDeskRig(t, onLoopback, func(c *api.Config) { c.MarketNeedsKey = true })
+	if p := readProblem(t, by(host, needed.server.Public(), http.MethodGet, bookURL)); p.Code != "unauthenticated" {
+		t.Errorf("a key is needed: %+v", p)
+	}
+	behind := newDeskRig(t, onLoopback, withStreams, func(c *api.Config) {
+		c.TrustedProxies, c.AllowOpen = prefixes("192.0.2.0/24"), true // where httptest asks from
+	})
+	f("a trusted proxy", behind, host, 200, "X-Forwarded-For", "203.0.113.7")
+	wide := newDeskRig(t, withStreams, func(c *api.Config) { c.PublicOnLoopback = false })
+	f("not on loopback", wide, host, 200)
+}
+
+// TestForeignName_facade: its refusal is in the words of its exchange.
+func TestForeignName_facade(t *testing.T) {
+	d := &fakeDialect{}
+	r := newDeskRig(t, onLoopback, func(c *api.Config) { c.Dialects = []compat.Dialect{d} })
+	w := by("evil.example:8080", r.server.Public(), http.MethodGet, "/compat/binance/api/v3/depth?symbol=BTCUSDT")
+	if w.Code != http.StatusForbidden || len(d.asked) != 0 || len(d.told) != 1 || !strings.Contains(d.told[0].Detail, "localhost") {
+		t.Errorf("%d %s, told %+v", w.Code, w.Body, d.told)
 	}
 }
