@@ -257,6 +257,8 @@ func TestContract_bites(t *testing.T) {
 	f("a route of the other listener", good, func(r *response) { r.listener = "admin" }, "no such route")
 	f("a type", good, set("Content-Type", "text/html"), "text/html")
 	f("a header", good, set("X-Planted", "1"), "X-Planted")
+	f("what it depends on", good, set("Vary", "Accept-Encoding"), "Vary")
+	f("a coding", good, set("Content-Encoding", "br"), "Content-Encoding")
 	f("the form of a header", good, set("Age", "-1"), "Age")
 	f("a header that is missing", good, func(r *response) { r.header.Del("Cache-Status") }, "Cache-Status")
 	events := good
