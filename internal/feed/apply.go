@@ -191,7 +191,6 @@ func (s *shard) update(x *seat, e *market.StreamEvent, at time.Time) {
 	x.sequence = e.Sequence
 	if !e.ExchangeTime.IsZero() {
 		x.exchangeTime = e.ExchangeTime
-		s.venue.metrics.late(e.ExchangeTime, at)
 	}
 	x.changedAt = at
 	x.passed.note(x)

@@ -21,6 +21,7 @@ type link struct {
 	number uint64 // newer ones have larger numbers
 	since  time.Time
 	frames frames
+	late   time.Duration // of its last change, see lateness
 	seats  map[string]*seat
 
 	over     error // why it ended, or has to
@@ -229,7 +230,10 @@ func (l *link) message(raw []byte) error {
 		return l.over
 	}
 	s.venue.metrics.messages.Inc()
-	s.take(l, l.conn.Decode(raw, at), at, raw)
+	events := l.conn.Decode(raw, at)
+	l.note(events, at)
+	at = at.Add(-l.late)
+	s.take(l, events, at, raw)
 	if l.over == nil {
 		l.frames.note(at) // after the events: a frame that tells of a gap vouches for nothing
 	}
@@ -245,7 +249,7 @@ func (l *link) listen() {
 	}
 	turn := l.turn.Load()
 	if l.heard.turn == turn && turn%2 == 1 && !l.heard.at.IsZero() {
-		l.frames.note(l.heard.at)
+		l.frames.note(l.heard.at.Add(-l.late))
 	}
 	l.heard = heard{at: l.conn.LastFrame(), turn: turn, seen: now}
 }

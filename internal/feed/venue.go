@@ -41,6 +41,8 @@ type venue struct {
 
 	turns  turns  // has a lock of its own, inside all others
 	spells spells // likewise
+
+	lateness lateness // likewise
 }
 
 func newVenue(f *Feed, cfg Venue, m *metrics) *venue {
