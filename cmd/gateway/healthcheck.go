@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -24,20 +23,23 @@ func (h healthcheckCmd) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	addr, err := reachable(c.AdminListen)
+	// It sends nothing that another could take, and a renewal that went wrong must not have a gateway restarted that serves with
+	// the certificate before it, and would not start with the new one.
+	base, transport, err := ownListener(&c, func(why error) error {
+		fmt.Fprintf(sys.err, "Warning: %s: %v\n", c.AdminListen, why)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
+	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	target := c.AdminScheme() + addr + "/readyz"
+	target := base + "/readyz"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return err
 	}
-	// It asks itself, and sends nothing: the certificate is for another name than this machine's own address.
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	defer transport.CloseIdleConnections()
 	res, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		return fmt.Errorf("not up: %w", err)

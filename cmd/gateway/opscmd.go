@@ -37,11 +37,11 @@ func (f opsFlags) client(sys system) (*opscli.Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		addr, err := reachable(conf.AdminListen)
+		base, transport, err := ownListener(&conf, func(why error) error { return why })
 		if err != nil {
 			return nil, err
 		}
-		base = conf.AdminScheme() + addr
+		return &opscli.Client{Base: base, Key: key, Transport: transport}, nil
 	}
 	if !strings.HasPrefix(base, "http://") && !strings.HasPrefix(base, "https://") {
 		return nil, fmt.Errorf("--admin %s: write a URL, for example http://127.0.0.1:8081", f.Admin)

@@ -28,6 +28,8 @@ const (
 type Client struct {
 	Base string        // "http://127.0.0.1:8081"
 	Key  market.Secret // an ops key; none is needed where the gateway has none
+
+	Transport http.RoundTripper // how it is reached, and which certificate is trusted; nil is http.DefaultTransport, with the system's roots
 }
 
 // Overview asks for everything that an operator sees, as the gateway wrote it and as we read it.
@@ -105,7 +107,7 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 		req.Header.Set("Authorization", "Bearer "+c.Key.Reveal())
 	}
 	// A redirect would take the key elsewhere. How long an answer may take is in the request's context.
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: c.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("no gateway answers at %s: %w", c.Base, errors.Unwrap(err))
