@@ -202,7 +202,7 @@ export class Freshness {
   readonly age_ms: number | null;
   /** What the gateway said. */
   get stale(): boolean;
-  /** Since the exchange vouched for it: as the answer said, and on from when it came. null: nobody ever did. */
+  /** Since the exchange vouched for it: as the answer said, and on from when it came; of streams with the time that it lay unread. null: nobody ever did. */
   get ageMs(): number | null;
   /** Whether it is older than that now. */
   olderThan(ms: number): boolean;
@@ -234,6 +234,8 @@ export class OrderBook {
   /** Of streams: with seq the name of this version. */
   readonly epoch: string | null;
   readonly seq: number | null;
+  /** Of streams: how many versions this loop did not get between the book before and this one. null for other answers. */
+  readonly missed: number | null;
   /** Half way between the best bid and the best ask, exactly; null for a book with one side. */
   get mid(): Numeric | null;
   /** Best ask less best bid, exactly; null for a book with one side. */
@@ -428,8 +430,11 @@ export class Gateway {
   ready(options?: CallOptions): Promise<readonly string[]>;
   /** Resolves if the process answers. */
   live(options?: CallOptions): Promise<void>;
-  /** The book as it changes, for ever, and at once when it is not live any more; see exchange-gateway.js. */
+  /**
+   * The book as it changes, for ever, and at once when it is not live any more; see exchange-gateway.js. It is read all the time: a
+   * slow loop misses versions, not the newest one. return() ends it at once, also while next() waits.
+   */
   watchOrderBook(exchange: string, symbol: string, options?: WatchOptions): AsyncGenerator<OrderBook, never, void>;
-  /** What operators see, as it changes, until the connection ends. */
+  /** What operators see, as it changes, until the connection ends. Nothing is left out: a slow loop gets each late. */
   watchCircuits(options?: CallOptions & { silenceMs?: number }): AsyncGenerator<{ type: 'snapshot' | 'event' | 'state' | (string & {}); data: Record<string, unknown> }, never, void>;
 }

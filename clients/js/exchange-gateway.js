@@ -19,6 +19,9 @@ const MAX_BODY = 64 * 2 ** 20; // bytes; every pair of an exchange is some MB
 const MAX_EVENT = 4 * 2 ** 20; // characters; a snapshot of 400 levels a side is under 100 KB
 const MAX_NUMBER = 512; // characters of one number, far above any exchange's
 const MAX_BACKOFF = 30_000; // ms
+const MAX_TIMER = 2 ** 31 - 1; // ms, of setTimeout
+const MAX_LATE = 250; // ms by which a message may be later than the quickest of its connection before that counts as age
+const MAX_TURNS = 8; // of the event loop, for what has arrived to be read before a book is handed out; two are enough unless more comes
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Errors.
@@ -280,9 +283,10 @@ function moment(d, name) {
 
 /** How far an answer can be trusted: the document, and an age that goes on. */
 export class Freshness {
-  #received = performance.now();
+  #received;
 
-  constructor(d) {
+  constructor(d, received = performance.now()) {
+    this.#received = received;
     this.status = string(d, 'status');
     this.source = string(d, 'source');
     this.reason = maybeString(d, 'reason');
@@ -304,9 +308,7 @@ export class Freshness {
 
   /** The same confirmation, told anew: its age goes on. */
   as(status, reason) {
-    const f = new Freshness({ ...this, status, reason });
-    f.#received = this.#received;
-    return f;
+    return new Freshness({ ...this, status, reason }, this.#received);
   }
 }
 
@@ -341,7 +343,7 @@ function readBook(d) {
     exchange: string(d, 'exchange'), symbol: string(d, 'symbol'), exchange_symbol: string(d, 'exchange_symbol'),
     market_status: maybeString(d, 'market_status'), stale: flag(d, 'stale'), freshness: new Freshness(object(d, 'freshness')),
     depth: integer(d, 'depth'), complete: flag(d, 'complete'), timestamp: d.timestamp ?? null, datetime: maybeString(d, 'datetime'),
-    nonce: sequence(d.nonce), bids: levels(d, 'bids'), asks: levels(d, 'asks'), epoch: null, seq: null,
+    nonce: sequence(d.nonce), bids: levels(d, 'bids'), asks: levels(d, 'asks'), epoch: null, seq: null, missed: null,
   });
 }
 
@@ -519,45 +521,27 @@ export class Gateway {
    * "disconnected", "silent", "gap", or the code of the gateway's refusal. Before the first snapshot, and while an operator
    * withholds it, the book is empty and stale. A refusal that no repeating can help is thrown.
    *
+   * It is read all the time from the first turn on, whatever the loop does, until the loop is left, return() is called, the signal
+   * aborts or it throws. So a loop that is slower than the book misses versions, not the newest one: each turn gets the newest
+   * state, as it is then, and `missed` says how many versions this loop did not get since the one before. A watch that is left
+   * open while nobody waits for its next book does not keep a process of Node alive.
+   *
    * options: depth, one of 1, 5, 20, 50 (default), 100, 400; everyMs, a book at least so often, also when nothing changes;
    * silenceMs (25,000), without a message, after which the connection counts as lost: the gateway sends one each 15 s; signal.
-   * A loop that is slower than the book misses versions, not the newest one.
    */
-  async* watchOrderBook(exchange, symbol, options) {
-    const { depth = 50, everyMs, silenceMs = 25_000, signal } = only('watchOrderBook', options, 'depth', 'everyMs', 'silenceMs', 'signal');
-    if (!(silenceMs > 0) || (everyMs !== undefined && !(everyMs > 0))) throw new TypeError('everyMs and silenceMs are numbers above 0');
-    const kept = new Kept(exchange, symbol, depth);
-    for (let attempts = 0; ;) {
-      let reason = 'disconnected', wait;
-      try {
-        for await (const _ of this.#follow(kept, { exchange, symbol, depth }, everyMs, silenceMs, signal)) yield kept.book();
-        reason = 'silent';
-      } catch (err) {
-        if (err instanceof Gap) {
-          kept.forget();
-          reason = 'gap';
-        } else if (!(err instanceof GatewayError) || !err.retryable) {
-          throw err;
-        } else {
-          if (!(err instanceof GatewayUnreachable)) reason = err.code;
-          wait = err.retryAfterMs;
-        }
-      }
-      kept.lost(reason);
-      yield kept.book();
-      attempts = kept.progress ? 0 : attempts + 1;
-      kept.progress = false;
-      const until = performance.now() + backoff(attempts, wait);
-      for (let left; (left = until - performance.now()) > 0;) {
-        await sleep(Math.min(left, everyMs ?? left), signal);
-        if (everyMs !== undefined && left > everyMs) yield kept.book();
-      }
-    }
+  watchOrderBook(exchange, symbol, options) {
+    return new Watch(() => {
+      const { depth = 50, everyMs, silenceMs = 25_000, signal } = only('watchOrderBook', options, 'depth', 'everyMs', 'silenceMs', 'signal');
+      if (!(silenceMs > 0) || (everyMs !== undefined && !(everyMs > 0))) throw new TypeError('everyMs and silenceMs are numbers above 0');
+      const connect = (lastEventID, stop) => this.#stream('/v1/stream/orderbook', { exchange, symbol, depth }, lastEventID, stop, true);
+      return { kept: new Kept(exchange, symbol, depth), connect, everyMs, silenceMs, signal };
+    });
   }
 
   /**
    * What operators see, as it changes: { type: 'snapshot' | 'event' | 'state', data }, until the connection ends, which is a
-   * GatewayUnreachable. Each connection begins with a snapshot, so calling it again is all it takes to go on.
+   * GatewayUnreachable. Each connection begins with a snapshot, so calling it again is all it takes to go on. Nothing is left
+   * out: a loop that is slower gets each late, and the data says of when it is (`now`, `at`).
    */
   async* watchCircuits(options) {
     const { silenceMs = 25_000, signal } = only('watchCircuits', options, 'silenceMs', 'signal');
@@ -574,41 +558,16 @@ export class Gateway {
     }
   }
 
-  /** One connection: yields when there is something to show, returns when it was silent for too long. */
-  async* #follow(kept, params, everyMs, silenceMs, signal) {
-    const stream = await this.#stream('/v1/stream/orderbook', params, kept.lastEventID, signal);
-    kept.connected();
-    try {
-      let heard = performance.now(), shown = heard;
-      for (;;) {
-        const wake = Math.min(heard + silenceMs, everyMs === undefined ? Infinity : shown + everyMs);
-        const e = await stream.next(Math.max(1, wake - performance.now()));
-        const now = performance.now();
-        let changed = false;
-        if (e) {
-          heard = now;
-          changed = kept.apply(e);
-        }
-        if (changed || (everyMs !== undefined && now - shown >= everyMs)) {
-          shown = now;
-          yield;
-        }
-        if (!e && now - heard >= silenceMs) return;
-      }
-    } finally {
-      stream.close();
-    }
-  }
-
-  async #stream(path, params, lastEventID, signal) {
+  /** A connection of server-sent events; a loose one does not keep a process of Node alive. */
+  async #stream(path, params, lastEventID, signal, loose = false) {
     const headers = { accept: 'text/event-stream', ...(lastEventID === undefined ? {} : { 'last-event-id': lastEventID }) };
-    const call = new Call(signal, this.#timeoutMs);
+    const call = new Call(signal, this.#timeoutMs, loose);
     try {
-      const res = await this.#ask(call, path, params, headers);
+      const res = await this.#ask(call, path, params, headers, loose);
       if (res.status !== 200) throw await refusal(res);
       if (!/^text\/event-stream\b/.test(res.headers.get('content-type') ?? '')) throw badAnswer('The answer is no stream of events.', { status: res.status });
       call.opened();
-      return new Stream(res.body, call);
+      return new Stream(res.body, call, loose);
     } catch (err) {
       call.end();
       throw call.explain(err);
@@ -629,11 +588,13 @@ export class Gateway {
     }
   }
 
-  #ask(call, path, params, headers) {
+  #ask(call, path, params, headers, loose = false) {
     const query = new URLSearchParams(Object.entries(params).filter(([, v]) => v !== undefined && v !== null).map(([k, v]) => [k, String(v)]));
-    return this.#fetch(`${this.#base}${path}${query.size ? `?${query}` : ''}`, {
+    const url = `${this.#base}${path}${query.size ? `?${query}` : ''}`;
+    const ask = () => this.#fetch(url, {
       headers: { ...headers, ...this.#headers }, signal: call.signal, cache: 'no-store', credentials: 'omit', redirect: 'error',
     });
+    return loose ? loosely(url, ask) : ask();
   }
 }
 
@@ -644,13 +605,36 @@ function backoff(attempts, retryAfterMs) {
   return Math.max(retryAfterMs ?? 0, 50 + Math.random() * (Math.min(MAX_BACKOFF, 1000 * 2 ** Math.min(attempts, 10)) - 50));
 }
 
+/** For the reader of a watch, so it does not keep a process of Node alive. */
 function sleep(ms, signal) {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) { reject(signal.reason); return; }
     const ended = () => { clearTimeout(timer); reject(signal.reason); };
     const timer = setTimeout(() => { signal?.removeEventListener('abort', ended); resolve(undefined); }, ms);
+    timer.unref?.();
     signal?.addEventListener('abort', ended, { once: true });
   });
+}
+
+const SENT = 'undici:client:sendHeaders'; // where Node's fetch tells which socket a request goes to
+
+/**
+ * Asks so that the answer, which may go on for ever, does not keep a process of Node alive: fetch itself cannot say that. Where
+ * nobody tells of the socket (a browser, another runtime, a fetch of the caller's) it changes nothing.
+ */
+async function loosely(url, ask) {
+  const { process } = globalThis, name = 'node:diagnostics_channel';
+  const channels = process?.versions?.node
+    ? process.getBuiltinModule?.(name) ?? await import(/* webpackIgnore: true */ /* @vite-ignore */ name).catch(() => undefined) : undefined;
+  if (!channels?.subscribe) return ask();
+  const { origin, pathname, search } = new URL(url);
+  const sent = ({ request, socket }) => { if (request.origin === origin && request.path === pathname + search) socket.unref?.(); };
+  channels.subscribe(SENT, sent);
+  try {
+    return await ask();
+  } finally {
+    channels.unsubscribe(SENT, sent);
+  }
 }
 
 // What Node tells of a connection that was never there, in words. A browser tells no page why.
@@ -676,7 +660,7 @@ class Call {
   #late;
   #forward = () => this.#ended.abort(this.#outer.reason);
 
-  constructor(outer, timeoutMs) {
+  constructor(outer, timeoutMs, loose = false) {
     this.#outer = outer;
     if (outer?.aborted) this.#forward();
     outer?.addEventListener('abort', this.#forward, { once: true });
@@ -684,6 +668,7 @@ class Call {
       this.#late = local(GatewayTimeout, 'gateway_timeout', `The gateway did not answer within ${timeoutMs} ms.`, { retryable: true });
       this.#ended.abort(this.#late);
     }, timeoutMs);
+    if (loose) this.#timer.unref?.();
   }
 
   get signal() { return this.#ended.signal; }
@@ -821,25 +806,30 @@ class Stream {
   #events = new EventReader();
   #ready = [];
   #pending; // a read that a timeout left behind, for the next call
+  #loose;
 
-  constructor(body, call) {
+  constructor(body, call, loose) {
     this.#reader = body.getReader();
     this.#call = call;
+    this.#loose = loose;
   }
 
-  /** The next event, undefined if none came in time. GatewayUnreachable when the stream has ended. */
+  /** The next event, with the moment when it was read; undefined if none came in time. GatewayUnreachable when the stream has ended. */
   async next(timeoutMs) {
     const end = performance.now() + timeoutMs;
     while (!this.#ready.length) {
       const left = end - performance.now();
       if (left <= 0) return undefined;
       this.#pending ??= this.#reader.read();
-      const got = await within(this.#pending, left).catch((err) => { throw this.#call.explain(err); });
+      // Where the event loop was blocked, time is up before what came meanwhile is read. So there is one more look.
+      const got = await within(this.#pending, left, this.#loose).then((some) => some ?? Promise.race([this.#pending, turn().then(turn)]))
+        .catch((err) => { throw this.#call.explain(err); });
       if (!got) return undefined;
       this.#pending = undefined;
       if (got.done) throw unreachable('The stream ended.');
       try {
-        this.#ready.push(...this.#events.feed(this.#decoder.decode(got.value, { stream: true })));
+        const at = performance.now();
+        for (const e of this.#events.feed(this.#decoder.decode(got.value, { stream: true }))) this.#ready.push({ ...e, at });
       } catch (err) {
         throw err instanceof Wrong ? unreadable(err) : err;
       }
@@ -854,13 +844,203 @@ class Stream {
 }
 
 /** What a promise resolves to, undefined if not in time. The promise goes on. */
-async function within(promise, ms) {
+async function within(promise, ms, loose) {
   let timer;
-  const late = new Promise((resolve) => { timer = setTimeout(resolve, Math.min(ms, 2 ** 31 - 1)); });
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, Math.min(ms, MAX_TIMER)); });
+  if (loose) timer.unref?.();
   try {
     return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+const immediate = globalThis.setImmediate;
+
+/** Resolves a turn of the event loop later. Timers would do as well, but browsers hold them back in pages that nobody sees. */
+function turn() {
+  return new Promise((resolve) => {
+    if (immediate) {
+      immediate(resolve);
+      return;
+    }
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => { port1.close(); resolve(undefined); };
+    port2.postMessage(null);
+  });
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// A watch.
+
+/**
+ * A reader and an iterator. The reader reads always, from the first turn on, applies each message to the book that is kept, and
+ * connects again as often as needed; it never waits for the consumer, so nothing grows old in buffers. The iterator gives the
+ * newest state if that is another than the one it gave before: there is no queue between the two.
+ */
+class Watch {
+  #begin; // gives what to read, or throws: with the first turn, as of a generator
+  #kept;
+  #connect;
+  #everyMs;
+  #silenceMs;
+  #signal; // the caller's
+  #aborted = () => this.#fail(this.#signal.reason);
+  #stop = new AbortController(); // ends the reader and its connection
+  #changed = false; // since the last turn
+  #failed; // { err }: why there is nothing more
+  #done = false;
+  #heard; // when the last message was read, undefined without a connection
+  #reads = 0; // how often the reader had something
+  #shown; // when the last turn was
+  #wake = () => {};
+  #turns = Promise.resolve(); // until the turn before is over
+
+  constructor(begin) { this.#begin = begin; }
+
+  [Symbol.asyncIterator]() { return this; }
+
+  next() {
+    const next = this.#turns.then(() => this.#next());
+    this.#turns = next.catch(() => {});
+    return next;
+  }
+
+  async return(value) {
+    this.#end();
+    return { done: true, value: await value };
+  }
+
+  async throw(err) {
+    this.#end();
+    throw err;
+  }
+
+  static {
+    if (Symbol.asyncDispose) this.prototype[Symbol.asyncDispose] = async function dispose() { await this.return(); };
+  }
+
+  async #next() {
+    if (this.#done) return { done: true, value: undefined };
+    const hold = setInterval(() => {}, MAX_TIMER); // who waits keeps a process of Node alive; the reader does not
+    try {
+      if (this.#begin) this.#start();
+      do {
+        await this.#news();
+        await this.#settled();
+      } while (!this.#over() && !this.#due());
+      if (this.#done) return { done: true, value: undefined };
+      if (this.#failed) throw this.#failed.err;
+      this.#changed = false;
+      this.#shown = performance.now();
+      return { done: false, value: this.#kept.take() };
+    } catch (err) {
+      this.#end();
+      throw err;
+    } finally {
+      clearInterval(hold);
+    }
+  }
+
+  #start() {
+    const { kept, connect, everyMs, silenceMs, signal } = this.#begin();
+    signal?.throwIfAborted();
+    [this.#begin, this.#kept, this.#connect, this.#everyMs, this.#silenceMs, this.#signal] = [undefined, kept, connect, everyMs, silenceMs, signal];
+    signal?.addEventListener('abort', this.#aborted, { once: true });
+    this.#shown = performance.now();
+    this.#read().catch((err) => this.#fail(err));
+  }
+
+  /** Ends the reader and its connection, at once. */
+  #end() {
+    this.#done = true;
+    this.#signal?.removeEventListener('abort', this.#aborted);
+    this.#stop.abort();
+    this.#wake();
+  }
+
+  #fail(err) {
+    this.#failed ??= { err };
+    this.#signal?.removeEventListener('abort', this.#aborted);
+    this.#stop.abort();
+    this.#wake();
+  }
+
+  #over() { return this.#done || this.#failed !== undefined; }
+
+  /** Whether there is something to give: a change, or that everyMs has passed. */
+  #due() { return this.#changed || (this.#everyMs !== undefined && performance.now() - this.#shown >= this.#everyMs); }
+
+  async #news() {
+    if (this.#over() || this.#due()) return;
+    const woken = new Promise((resolve) => { this.#wake = resolve; });
+    if (this.#everyMs === undefined) await woken;
+    else await within(woken, this.#shown + this.#everyMs - performance.now());
+  }
+
+  /**
+   * Waits until the reader has read what has arrived. Without that a consumer that blocks the event loop, or one that comes here
+   * before the reader has taken in the rest of what was read at once, would get what was new before.
+   */
+  async #settled() {
+    for (let turns = 0, before; turns < 2 || (turns < MAX_TURNS && (this.#reads !== before || this.#overdue())); turns++) {
+      before = this.#reads;
+      await turn();
+    }
+  }
+
+  #overdue() { return this.#heard !== undefined && performance.now() - this.#heard >= this.#silenceMs; }
+
+  #tell() {
+    this.#reads++;
+    this.#changed = true;
+    this.#wake();
+  }
+
+  /** Reads until it is stopped, or until a refusal that no repeating can help, which it throws. */
+  async #read() {
+    const kept = this.#kept, { signal } = this.#stop;
+    for (let attempts = 0; ;) {
+      let reason = 'disconnected', wait;
+      try {
+        await this.#follow();
+        reason = 'silent';
+      } catch (err) {
+        if (err instanceof Gap) {
+          kept.forget();
+          reason = 'gap';
+        } else if (!(err instanceof GatewayError) || !err.retryable) {
+          throw err;
+        } else {
+          if (!(err instanceof GatewayUnreachable)) reason = err.code;
+          wait = err.retryAfterMs;
+        }
+      }
+      kept.lost(reason);
+      this.#tell();
+      attempts = kept.progress ? 0 : attempts + 1;
+      kept.progress = false;
+      await sleep(backoff(attempts, wait), signal);
+    }
+  }
+
+  /** One connection, until it was silent for too long. */
+  async #follow() {
+    const stream = await this.#connect(this.#kept.lastEventID, this.#stop.signal);
+    this.#kept.connected();
+    this.#heard = performance.now();
+    try {
+      for (;;) {
+        const e = await stream.next(Math.max(1, this.#heard + this.#silenceMs - performance.now()));
+        if (!e) return;
+        this.#heard = e.at;
+        this.#reads++;
+        if (this.#kept.apply(e)) this.#tell();
+      }
+    } finally {
+      this.#heard = undefined;
+      stream.close();
+    }
   }
 }
 
@@ -889,6 +1069,9 @@ class Kept {
   #time = null;
   #fresh = new Freshness({ status: 'syncing', source: 'stream', reason: 'connecting', age_ms: null });
   #promised = false; // the gateway calls it live; not proven yet
+  #quickest = Infinity; // the least of (read here - sent there) of this connection, ms between two clocks
+  #untaken = false; // the version that is held was not handed out
+  #missed = 0; // versions before it that were not
 
   constructor(exchange, symbol, depth) {
     this.#names = { exchange, symbol, exchange_symbol: '' };
@@ -898,7 +1081,10 @@ class Kept {
   /** The version that is held, as the gateway names it. */
   get lastEventID() { return this.#seq === null ? undefined : `${this.#epoch}-${this.#seq}`; }
 
-  connected() { this.progress = this.#promised = false; }
+  connected() {
+    this.progress = this.#promised = false;
+    this.#quickest = Infinity;
+  }
 
   /** Nothing more is heard: what is held stays, and is stale. */
   lost(reason) {
@@ -908,6 +1094,8 @@ class Kept {
 
   /** What is held is wrong, or may not be shown. The next connection asks for a whole book. */
   forget() {
+    if (this.#untaken) this.#missed++;
+    this.#untaken = false;
     this.#bids = new Map();
     this.#asks = new Map();
     this.#sides = undefined;
@@ -918,14 +1106,14 @@ class Kept {
 
   /** Takes a message; whether the book or its freshness changed. Gap, or BadAnswer for what is no message. */
   apply(e) {
-    if (e.type === 'heartbeat') return this.#prove();
-    if (!['status', 'snapshot', 'update'].includes(e.type)) return false; // of a newer gateway, or its farewell
+    if (!['heartbeat', 'status', 'snapshot', 'update'].includes(e.type)) return false; // of a newer gateway, or its farewell
     try {
-      const d = readEvent(e);
+      const d = readEvent(e), late = this.#late(d, e.at);
+      if (e.type === 'heartbeat') return this.#prove();
       if (e.type === 'status') return this.#status(d);
       this.#version(e.type, d);
       const status = string(d, 'status');
-      this.#fresh = this.#freshness(d, status, status === 'live' ? null : this.#fresh.reason ?? status);
+      this.#fresh = this.#freshness(d, status, status === 'live' ? null : this.#fresh.reason ?? status, e.at - late);
       this.#promised = status === 'live';
       this.progress = true;
       return true;
@@ -953,10 +1141,22 @@ class Kept {
     return true;
   }
 
-  #freshness(d, status, reason) {
+  /**
+   * How long a message lay in buffers before it was read, in ms: what it took beyond the quickest of its connection, whatever the
+   * two clocks say. Little of it is the network's. It is read late if the event loop was blocked or the process paused.
+   */
+  #late(d, at) {
+    const sent = Date.parse(text(d.sent_at) ?? '');
+    if (Number.isNaN(sent)) return 0;
+    this.#quickest = Math.min(this.#quickest, at - sent);
+    const late = at - sent - this.#quickest;
+    return late > MAX_LATE ? late : 0;
+  }
+
+  #freshness(d, status, reason, received) {
     const has = d.confirmed_at !== null && d.confirmed_at !== undefined;
     const age = has ? Math.max(0, moment(d, 'sent_at') - moment(d, 'confirmed_at')) : null; // one clock, so no skew
-    return new Freshness({ status, reason, source: 'stream', confirmed_at: d.confirmed_at, changed_at: d.changed_at, age_ms: age });
+    return new Freshness({ status, reason, source: 'stream', confirmed_at: d.confirmed_at, changed_at: d.changed_at, age_ms: age }, received);
   }
 
   #version(type, d) {
@@ -980,6 +1180,8 @@ class Kept {
     if (Math.max(this.#bids.size, this.#asks.size) > this.#depth || (bid && ask && compareNumbers(bid[0], ask[0]) >= 0)) {
       throw new Gap(); // no book looks like this: something was missed
     }
+    this.#missed += (this.#untaken ? 1 : 0) + (count(d.conflated) ?? 0);
+    this.#untaken = true;
     this.#epoch = epoch;
     this.#seq = seq;
     this.#names = { exchange: string(d, 'exchange'), symbol: string(d, 'symbol'), exchange_symbol: string(d, 'exchange_symbol') };
@@ -996,12 +1198,15 @@ class Kept {
     return this.#sides;
   }
 
-  book() {
-    const { bids, asks } = this.#sort();
+  /** The book as it is now, for the consumer. */
+  take() {
+    const { bids, asks } = this.#sort(), missed = this.#missed;
+    this.#missed = 0;
+    this.#untaken = false;
     return new OrderBook({
       ...this.#names, market_status: null, stale: this.#fresh.stale, freshness: this.#fresh, depth: this.#depth,
       complete: this.#complete && this.#seq !== null, timestamp: this.#time === null ? null : Date.parse(this.#time), datetime: this.#time,
-      nonce: this.#nonce, bids: bids.slice(), asks: asks.slice(), epoch: this.#epoch, seq: this.#seq,
+      nonce: this.#nonce, bids: bids.slice(), asks: asks.slice(), epoch: this.#epoch, seq: this.#seq, missed,
     });
   }
 }

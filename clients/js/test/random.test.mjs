@@ -2,6 +2,7 @@
 // RANDOM_SECONDS=15 goes on for so long; without it there are ROUNDS of each.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import * as client from '../exchange-gateway.js';
 import { BOOK, FRESH, SNAPSHOT, event } from './stage.mjs';
 
@@ -94,11 +95,12 @@ test('streams', async () => {
   await rounds(async (d) => {
     const bytes = Buffer.concat([...messages(d)].map((m) => Buffer.from(m)));
     const body = new ReadableStream({
-      start(c) {
+      async start(c) {
         for (let at = 0; at < bytes.length;) {
           const size = 1 + d.below(400);
           c.enqueue(new Uint8Array(bytes.subarray(at, at + size)));
           at += size;
+          for (let turns = d.below(12); turns > 0; turns--) await turn(); // else nobody sees more than the end of it
         }
         c.close();
       },

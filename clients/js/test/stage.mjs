@@ -63,11 +63,19 @@ export async function demo({ own = false, settings = [] } = {}) {
       const b = await tell('GET', `/v1/book/${exchange}?${new URLSearchParams({ symbol: book.exchange_symbol, seq: String(book.nonce), depth: String(book.depth) })}`);
       return [b.bids, b.asks].map((side) => (side ?? []).map((l) => [l.price, l.size]));
     },
+    /** Ends the gateway without a word. */
+    async crash() {
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
     async close() {
       if (!child) return;
-      const ended = once(child, 'exit');
-      child.kill();
-      await ended;
+      if (child.exitCode === null && child.signalCode === null) {
+        const ended = once(child, 'exit');
+        child.kill();
+        await ended;
+      }
       await rm(dir, { recursive: true, force: true });
     },
   };
@@ -76,9 +84,10 @@ export async function demo({ own = false, settings = [] } = {}) {
 /** A TCP server on a free port whose connections can be cut. */
 async function listen(serve) {
   const open = new Set();
-  const it = { dialled: 0 };
+  const it = { dialled: 0, ended: 0 };
   const server = createServer((conn) => {
     it.dialled++;
+    conn.on('close', () => { it.ended++; });
     for (const s of [conn, ...(serve(conn, it.dialled) ?? [])]) {
       open.add(s);
       s.on('close', () => open.delete(s));
@@ -120,7 +129,7 @@ export async function relay(target) {
 }
 
 /** Answers each connection with the next of some texts, and keeps what was asked. The last answer is for all further ones. A number
- * among the parts of an answer is ms to wait. */
+ * among the parts of an answer is ms to wait, a function what to wait for. */
 export async function canned(...answers) {
   const requests = [];
   const it = await listen((conn, number) => {
@@ -132,6 +141,7 @@ export async function canned(...answers) {
       requests.push(head);
       for (const part of [answers[Math.min(number, answers.length) - 1]].flat()) {
         if (typeof part === 'number') await wait(part, undefined, { ref: false });
+        else if (typeof part === 'function') await part();
         else conn.write(part);
       }
       conn.end();
