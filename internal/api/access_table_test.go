@@ -85,7 +85,7 @@ func accessTable() []accessRow {
 		{"admin", "GET /livez", "/livez", anybody, anybody, 200, ""},
 		{"admin", "GET /readyz", "/readyz", anybody, anybody, 200, ""},
 		{"admin", "GET /metrics", "/metrics", free, opsOnly, 200, ""},
-		{"admin", "GET /admin/v1/captures/{exchange}", "/admin/v1/captures/okx?symbol=BTC/USDT", free, opsOnly, 404, "not_found"},
+		{"admin", "GET /admin/v1/captures/{exchange}", "/admin/v1/captures/okx?symbol=BTC/USDT", free, opsOnly, 404, "book_not_held"},
 		{"admin", "GET /", "/", free, opsOnly, 200, ""},
 		{"admin", "GET /ui", "/ui", free, free, 200, ""}, // without data
 		{"admin", "GET /ui/*", "/ui/plain", free, opsOnly, 200, ""},

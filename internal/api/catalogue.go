@@ -147,8 +147,8 @@ func Catalogue() []Entry {
 		},
 		{
 			Code(gateway.CodeBookNotHeld), 404, "Book not held", ccxtBadRequest, OriginGateway, false,
-			"The route shows books that the gateway holds already, and it holds none of this pair.",
-			"Ask for its `ticker` or `orderbook` once; after that it is held.",
+			"The route shows books that the gateway holds already, or streams, and this pair's is not among them.",
+			"Ask for its `ticker` or `orderbook` once; after that it is held. For a capture, stream it: subscribe to it.",
 		},
 		{
 			CodeMethodNotAllowed, 405, "Method not allowed", ccxtNotSupported, OriginGateway, false,

@@ -15,6 +15,7 @@ import (
 	"exchange-gateway/internal/api/stream"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/feed/hub"
+	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
 
@@ -273,7 +274,7 @@ func (s *Server) capture(_ context.Context, c *call, r *http.Request, q *query) 
 		captured, ok = s.cfg.Feed.Capture(feed.Key{Exchange: exchange, Pair: pair})
 	}
 	if !ok {
-		return &requestError{code: CodeNotFound, exchange: exchange, detail: "No book of " + pair.String() + " is streamed from this exchange now."}
+		return &requestError{code: Code(gateway.CodeBookNotHeld), exchange: exchange, detail: "No book of " + pair.String() + " is streamed from this exchange now."}
 	}
 	text, err := json.Marshal(captured)
 	if err != nil {
