@@ -101,6 +101,33 @@ func TestKey_life(t *testing.T) {
 	}
 }
 
+// TestKeyRevoke_saysWhatThereIsNoKeyOf: by its id, and without what may be a secret.
+func TestKeyRevoke_saysWhatThereIsNoKeyOf(t *testing.T) {
+	d := desk{t, t.TempDir()}
+	text, _ := d.must("key", "new", "--scope", "market:read")
+	f := func(given, want, secret string) {
+		t.Helper()
+		_, said, err := d.run("key", "revoke", given)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), `""`) {
+			t.Errorf("%s: %v, want %s", given, err, want)
+		} else if secret != "" && strings.Contains(err.Error()+said, secret) {
+			t.Errorf("%s: the secret is repeated: %v", given, err)
+		}
+	}
+	f("gw_aaaaaaaa_zzz", `no key with the id "aaaaaaaa"`, "zzz")
+	f("gw_aaaaaaaa", `no key with the id "aaaaaaaa"`, "gw_")
+	f("gw_aaaaaaaa_notarealsecretnotareal", `no key with the id "aaaaaaaa"`, "notareal")
+	f("aaaaaaaa", `no key with the id "aaaaaaaa"`, "")
+	_, secret, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "gw_"), "_")
+	f(secret, "no id of a key and no key", secret)
+	f("gw__"+secret, "no id of a key and no key", secret)
+	f("", "no id of a key and no key", "")
+	// One that a log has cut off names its key as well.
+	if out, _ := d.must("key", "revoke", strings.TrimSpace(text)[:15]); !strings.Contains(out, "Revoked ") || len(d.list()) != 0 {
+		t.Errorf("cut off: %s", out)
+	}
+}
+
 func TestKeyList_lastUsesThatCannotBeRead(t *testing.T) {
 	d := desk{t, t.TempDir()}
 	d.must("key", "new", "--scope", "market:read")

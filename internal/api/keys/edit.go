@@ -59,6 +59,9 @@ func revoking(id string, gone *Key) edit {
 	return func(text lines, f *File) (lines, error) {
 		i := slices.IndexFunc(f.Keys, func(k Key) bool { return k.ID == id })
 		if i < 0 {
+			if shownID(id) == "" {
+				return nil, errors.New("what was given is no id of a key and no key, and is not repeated, for it may be a secret: gateway key list shows the ids")
+			}
 			return nil, fmt.Errorf("there is no key with the id %q: gateway key list shows them", shownID(id))
 		}
 		*gone = f.Keys[i]
@@ -67,10 +70,13 @@ func revoking(id string, gone *Key) edit {
 	}
 }
 
-// IDOf is the id in a key's text, for whoever has found a key and revokes it. Any other text is returned as it is.
+// IDOf is the id in a key's text, for whoever has found a key and revokes it; also in that of a part of one, such as a log may
+// have cut off. Any other text is returned as it is.
 func IDOf(text string) string {
-	if id, ok := split(text); ok {
-		return id
+	if rest, ok := strings.CutPrefix(text, prefix); ok {
+		if id, _, _ := strings.Cut(rest, "_"); validID(id) {
+			return id
+		}
 	}
 	return text
 }

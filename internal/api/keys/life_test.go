@@ -229,8 +229,8 @@ func TestKey_useByManyAtOnce(t *testing.T) {
 }
 
 func ExampleIDOf() {
-	fmt.Println(keys.IDOf("gw_exampleid_notarealsecretnotareal"), keys.IDOf("exampleid"))
-	// Output: exampleid exampleid
+	fmt.Println(keys.IDOf("gw_exampleid_notarealsecretnotareal"), keys.IDOf("exampleid"), keys.IDOf("gw_exampleid_nota"))
+	// Output: exampleid exampleid exampleid
 }
 
 // TestKey_Hold: it is in use until the last of what it opened is closed, and from there.
