@@ -187,6 +187,8 @@ func (f orderFlags) give(ctx context.Context, sys system, verb market.Verb, o op
 		if o.Actor, err = f.actor(sys.env, user.Current); err != nil {
 			return err
 		}
+	} else if f.As != "" {
+		fmt.Fprintf(sys.err, "Warning: --as %q is not used: this gateway has ops keys, and the audit names the key that acts.\n", f.As)
 	}
 	text, out, err := client.Do(ctx, verb, o)
 	if err != nil {

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os/user"
 	"strings"
 	"testing"
@@ -75,4 +78,33 @@ func TestOrders_commandLines(t *testing.T) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
+}
+
+// TestAs_besideAnOpsKey: a name that is not used is not left out in silence.
+func TestAs_besideAnOpsKey(t *testing.T) {
+	f := func(me string, warns bool, sends string, args ...string) {
+		t.Helper()
+		var sent string
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				_, _ = io.WriteString(w, me)
+				return
+			}
+			text, _ := io.ReadAll(r.Body)
+			sent = string(text)
+			_, _ = io.WriteString(w, `{"verb":"reload"}`)
+		}))
+		defer srv.Close()
+		_, said, err := gateway(t, []string{"USER=ann"}, append([]string{"reload", "--reason", "x", "--admin", srv.URL}, args...)...)
+		if err != nil || strings.Contains(said, "Warning: --as \"bob\" is not used") != warns || !warns && said != "" {
+			t.Errorf("%s %v: %v, said %q", me, args, err, said)
+		}
+		if want := `"actor":"` + sends + `"`; sends != "" && !strings.Contains(sent, want) || sends == "" && strings.Contains(sent, "actor") {
+			t.Errorf("%s %v: sent %s, want %s", me, args, sent, want)
+		}
+	}
+	f(`{"needs_name":false}`, true, "", "--as", "bob")
+	f(`{"needs_name":false}`, false, "")
+	f(`{"needs_name":true}`, false, "bob", "--as", "bob")
+	f(`{"needs_name":true}`, false, "ann")
 }
