@@ -28,7 +28,7 @@ type Config struct {
 	StaleWait      time.Duration `yaml:"stale_wait"`               // how long a read that holds a copy waits for the exchange
 	StaleWarnAfter time.Duration `yaml:"stale_warn_after"`         // from this age on a stale book is warned of in the log
 	StaleMaxAge    time.Duration `yaml:"stale_max_age"`            // no copy older than this is served
-	DefaultMaxAge  time.Duration `yaml:"default_max_age"`          // the bound of callers that give none
+	DefaultMaxAge  time.Duration `yaml:"default_max_age"`          // the bound of callers that give none; unset, at most stale_max_age
 	DepthDefault   int           `yaml:"depth_default"`            // levels a side
 	DepthMax       int           `yaml:"depth_max"`                // levels a side
 	Drain          time.Duration `yaml:"drain"`                    // how long a stop waits for requests in flight

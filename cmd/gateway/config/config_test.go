@@ -226,3 +226,30 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// TestLoad_defaultMaxAgeFollows: nobody who says how old a copy may be at most has to say it twice; who says something that
+// contradicts it is told so.
+func TestLoad_defaultMaxAgeFollows(t *testing.T) {
+	f := func(yaml string, env, set []string, want time.Duration) {
+		t.Helper()
+		c, err := load(t, yaml, env, set)
+		if want == 0 {
+			if err == nil || !strings.Contains(err.Error(), "default_max_age is") || strings.Contains(err.Error(), "stale_max_age is") {
+				t.Errorf("%q %v %v: %v", yaml, env, set, err)
+			}
+			return
+		}
+		if err != nil || c.DefaultMaxAge != want {
+			t.Errorf("%q %v %v: %v, %v, want %v", yaml, env, set, c.DefaultMaxAge, err, want)
+		}
+	}
+	f("", nil, nil, time.Hour)
+	f("stale_max_age: 30m\n", nil, nil, 30*time.Minute)
+	f("", []string{"GATEWAY_STALE_MAX_AGE=30m"}, nil, 30*time.Minute)
+	f("", nil, []string{"stale_max_age=30m"}, 30*time.Minute)
+	f("stale_max_age: 2h\n", nil, nil, time.Hour)
+	f("stale_max_age: 30m\ndefault_max_age: 30s\n", nil, nil, 30*time.Second)
+	f("stale_max_age: 30m\ndefault_max_age: 1h\n", nil, nil, 0)
+	f("stale_max_age: 30m\n", []string{"GATEWAY_DEFAULT_MAX_AGE=31m"}, nil, 0)
+	f("stale_max_age: 30m\n", nil, []string{"default_max_age=1h"}, 0)
+}

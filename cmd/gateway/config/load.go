@@ -53,6 +53,9 @@ func Load(s Sources) (Config, error) {
 		}
 	}
 	c.fillPaths(s)
+	if _, given := l.given["default_max_age"]; !given {
+		c.DefaultMaxAge = min(c.DefaultMaxAge, c.StaleMaxAge)
+	}
 	return c, errors.Join(c.readSecrets(), c.check(l.given))
 }
 
