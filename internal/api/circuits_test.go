@@ -332,7 +332,10 @@ func TestOperations_areThereOnlyWithWhatTheyNeed(t *testing.T) {
 }
 
 func TestDashboard_isForBrowsersAndItsDataForThoseWhoMayLook(t *testing.T) {
-	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page of "+r.URL.Path) })
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "page of "+r.URL.Path)
+	})
 	const html = "text/html,application/xhtml+xml,*/*;q=0.8"
 	f := func(r *deskRig, target, accept string, status int, headers ...string) {
 		t.Helper()
