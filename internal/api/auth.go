@@ -31,6 +31,10 @@ const (
 const (
 	wrongKey = "This needs a valid key of the gateway, as `Authorization: Bearer gw_...` or `X-API-Key: gw_...`."
 	firstKey = " No key exists yet; make one with: gateway key new --scope account:read"
+
+	// What a stream says when its first message brought no valid key.
+	wrongFirst = "This needs a valid key of the gateway, in the first message, as `{\"op\":\"auth\",\"key\":\"gw_...\"}`, or in a header of the " +
+		"handshake, as `Authorization: Bearer gw_...` or `X-API-Key: gw_...`."
 )
 
 // authorize finds the caller's key and checks it against what the route asks for. A key that is sent is checked also
@@ -186,8 +190,9 @@ func (s *Server) needs(c *call, needed bool, scope string) error {
 	return nil
 }
 
-func (s *Server) unauthenticated() error {
-	detail := wrongKey
+func (s *Server) unauthenticated() error { return s.unnamed(wrongKey) }
+
+func (s *Server) unnamed(detail string) error {
 	if s.cfg.Keys.Len() == 0 {
 		detail += firstKey
 	}

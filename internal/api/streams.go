@@ -79,7 +79,7 @@ func (s *Server) streamError(err error) error {
 	case errors.Is(err, stream.ErrForeignOrigin):
 		return errOrigin
 	case errors.Is(err, stream.ErrKeyNeeded):
-		return s.unauthenticated()
+		return s.unnamed(wrongFirst)
 	case errors.Is(err, stream.ErrFull):
 		return &requestError{code: CodeOverloaded, detail: "Too many stream clients are connected."}
 	case errors.Is(err, stream.ErrCrowded):
@@ -166,6 +166,9 @@ func (s *Server) admit(from netip.Addr, needed bool) func(text string) (stream.A
 	return func(text string) (stream.Admission, error) {
 		now := time.Now()
 		k, err := s.identify(text, from, now)
+		if e, ok := errors.AsType[*requestError](err); ok && e.code == CodeUnauthenticated {
+			err = s.unnamed(wrongFirst)
+		}
 		if err != nil {
 			return stream.Admission{}, err
 		}

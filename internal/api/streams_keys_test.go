@@ -43,6 +43,9 @@ func TestStreamAuth_whatIsWrongHasTheCodesOfRequests(t *testing.T) {
 		if m.Code != code || m.Type != "error" || strings.Contains(m.Detail, good) || m.Detail == "" {
 			t.Errorf("%+v, want %s", m, code)
 		}
+		if code == "unauthenticated" && !strings.Contains(m.Detail, `{"op":"auth","key":"gw_...`) {
+			t.Errorf("%q does not tell how the first message brings a key", m.Detail)
+		}
 		if code == "unauthenticated" {
 			refusals = append(refusals, m.Detail)
 		}
