@@ -27,6 +27,7 @@ A Gateway may be used by many threads. It goes straight to the gateway: proxies 
 
 from __future__ import annotations
 
+import atexit
 import http.client
 import json
 import os
@@ -40,7 +41,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, localcontext
-from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, Deque, Dict, Generator, List, Mapping, NamedTuple, Optional, Tuple, Type
 from urllib.parse import quote, urlencode, urlsplit
 
 __version__ = "1.0.0"
@@ -502,7 +503,7 @@ class Freshness:
     reason: Optional[str]  #: why it is not live: a kind of error, "not_asked", or of streams what this client saw ("disconnected")
     circuit: Optional[str]
     exchange_lag: Optional[float]  #: seconds between the exchange's clock and the gateway's
-    age_at_receipt: Optional[float]  #: what the answer said; None for a stream that has no book yet
+    age_at_receipt: Optional[float]  #: what the answer said, and how late a stream's message was read; None: no book yet
     received: float = field(repr=False)  #: time.monotonic() when it came
 
     @property
@@ -537,6 +538,7 @@ class OrderBook:
     market_status: Optional[str] = None  #: set if the pair does not trade as usual
     epoch: Optional[str] = None  #: of streams: with seq the name of this version
     seq: Optional[int] = None
+    missed: int = 0  #: of streams: how many versions came between the one before and this one
 
     @property
     def stale(self) -> bool:
@@ -1085,17 +1087,34 @@ class _Door:
         why = err.strerror if isinstance(err, OSError) and err.strerror else type(err).__name__
         return GatewayUnreachable("The gateway at %s cannot be reached, or broke off: %s." % (self.authority, why), retryable=True)
 
-    def connect(self) -> socket.socket:
-        """A connection for a stream."""
-        try:
-            plain = socket.create_connection((self.host, self.port), self.timeout)
+    def connect(self, hold: Callable[[socket.socket], None]) -> None:
+        """A connection for a stream. hold is given each socket before anything is waited for, so that somebody else can end it."""
+        failure: OSError = ConnectionError("the name has no address")
+        for family, kind, proto, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
             try:
-                return plain if self.tls is None else self.tls.wrap_socket(plain, server_hostname=self.host)
+                sock = socket.socket(family, kind, proto)
+            except OSError as err:
+                failure = err
+                continue
+            try:
+                hold(sock)
+                sock.settimeout(self.timeout)
+                sock.connect(address)
+                if self.tls is not None:
+                    sock = tls = self.tls.wrap_socket(sock, server_hostname=self.host, do_handshake_on_connect=False)
+                    hold(tls)
+                    tls.do_handshake()
+                return
+            except OSError as err:
+                sock.close()
+                failure = err
             except BaseException:
-                plain.close()
+                sock.close()
                 raise
-        except OSError as err:
-            raise self._failed(err) from err
+        try:
+            raise failure
+        finally:
+            del failure  # or it would hold this frame, and the frame it
 
 
 def _refusal(a: _Answer) -> GatewayError:
@@ -1205,23 +1224,43 @@ class _Stream:
     """One connection of server-sent events. It reads its socket itself: http.client cannot go on after a read that timed out,
     and a caller that wants a word every second needs just that."""
 
-    def __init__(self, door: _Door, path: str, params: Mapping[str, Any], last_event_id: Optional[str] = None) -> None:
+    def __init__(self, door: _Door) -> None:
         self._door = door
         self._reader = _EventReader()
         self._chunks: Optional[_Dechunker] = None
         self._events: Deque[_Event] = deque()
-        self._sock = door.connect()
+        self._sock: Optional[socket.socket] = None
+        self._aborted = False
+
+    def open(self, path: str, params: Mapping[str, Any], last_event_id: Optional[str] = None) -> None:
+        """Connects and asks. close belongs to it, also if it fails."""
         try:
-            self._open(door.target(path, params), last_event_id, time.monotonic() + door.timeout)
-        except BaseException:
-            self._sock.close()
-            raise
+            self._door.connect(self._hold)
+        except OSError as err:
+            raise self._door._failed(err) from err
+        self._open(self._door.target(path, params), last_event_id, time.monotonic() + self._door.timeout)
+
+    def _hold(self, sock: socket.socket) -> None:
+        self._sock = sock
+        if self._aborted:  # looked at after the socket is there to be found, so one of the two threads sees the other's
+            raise ConnectionAbortedError("it is over")
+
+    def abort(self) -> None:
+        """Ends it from another thread: whatever waits for the gateway fails at once."""
+        self._aborted = True
+        sock = self._sock
+        if sock is not None:
+            try:
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which gives its session up under the reader
+            except OSError:
+                pass  # not connected, or not any more
 
     def _open(self, target: str, last_event_id: Optional[str], deadline: float) -> None:
         head = dict(self._door.headers, Host=self._door.authority, Accept="text/event-stream", Connection="close")
         if last_event_id is not None:
             head["Last-Event-ID"] = last_event_id
         request = "GET %s HTTP/1.1\r\n%s\r\n" % (target, "".join("%s: %s\r\n" % h for h in head.items()))
+        assert self._sock is not None
         try:
             self._sock.sendall(request.encode("ascii"))
             data = b""
@@ -1264,6 +1303,7 @@ class _Stream:
 
     def _receive(self, deadline: float) -> bytes:
         """What comes next, at least a byte. socket.timeout at the deadline."""
+        assert self._sock is not None
         self._sock.settimeout(_Door._left(deadline))
         part = self._sock.recv(_READ)
         if not part:
@@ -1291,7 +1331,32 @@ class _Stream:
         return self._events.popleft()
 
     def close(self) -> None:
-        self._sock.close()
+        if self._sock is not None:
+            self._sock.close()
+
+
+class _Delay:
+    """How long messages of one connection lay somewhere before they were read: by how much later than the quickest of them they
+    came. The gateway's clock and this one need not agree, and may drift apart by 1 ms a second, more than NTP corrects by."""
+
+    _NOTICED = 0.25  # seconds; less is how networks are
+    _DRIFT = 0.001
+
+    def __init__(self) -> None:
+        self._least: Optional[float] = None  # seconds from sent_at to its arrival
+        self._sent = 0.0
+
+    def of(self, sent_at: datetime, now: float) -> float:
+        """Seconds that a message was late which is read now."""
+        sent = (sent_at - _EPOCH).total_seconds()
+        way = now - sent
+        if self._least is None:
+            self._least = way
+        else:
+            self._least = min(way, self._least + self._DRIFT * max(0.0, sent - self._sent))
+        self._sent = sent
+        late = way - self._least
+        return late if late > self._NOTICED else 0.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1323,6 +1388,9 @@ class _Kept:
         self._timestamp: Optional[datetime] = None
         self._fresh = Freshness("syncing", "stream", None, None, "connecting", None, None, None, time.monotonic())
         self._promised = False  # the gateway calls it live; not proven yet
+        self._delay = _Delay()
+        self._unseen = False  # nobody has taken this version
+        self._missed = 0  # versions that nobody took, since one was taken
 
     @property
     def last_event_id(self) -> Optional[str]:
@@ -1331,6 +1399,7 @@ class _Kept:
 
     def connected(self) -> None:
         self.progress = self._promised = False
+        self._delay = _Delay()
 
     def lost(self, reason: str) -> None:
         """Nothing more is heard: what is held stays, and is stale."""
@@ -1340,6 +1409,8 @@ class _Kept:
     def forget(self) -> None:
         """What is held is wrong, or may not be shown. The next connection asks for a whole book."""
         self._set({}, {})
+        self._missed += self._unseen
+        self._unseen = False
         self.epoch = self.seq = None
         self._fresh = replace(
             self._fresh, status="stale", reason=self._fresh.reason or "gap", confirmed_at=None, changed_at=None, age_at_receipt=None,
@@ -1348,22 +1419,24 @@ class _Kept:
     def apply(self, e: _Event) -> bool:
         """Takes a message; whether the book or its freshness changed. _Gap, or ValueError for what is no message."""
         now = time.monotonic()
-        if e.type == "heartbeat":
-            return self._prove(now)
-        if e.type not in ("status", "snapshot", "update"):
+        if e.type not in ("heartbeat", "status", "snapshot", "update"):
             return False  # of a newer gateway, or its farewell, which the end of the connection follows
         d = _Doc(_parse(e.data))
+        sent_at = d.maybe(d.time, "sent_at")
+        late = 0.0 if sent_at is None else self._delay.of(sent_at, now)
+        if e.type == "heartbeat":
+            return self._prove()
         if e.type == "status":
-            return self._status(d, now)
+            return self._status(d)
         self._version(e.type, d)
         self.progress = True
         status = d.text("status")
         reason = None if status == "live" else self._fresh.reason or status
-        self._fresh = self._freshness(d, status, reason, now)
+        self._fresh = self._freshness(d, status, reason, late, now)
         self._promised = status == "live"
         return True
 
-    def _status(self, d: _Doc, now: float) -> bool:
+    def _status(self, d: _Doc) -> bool:
         status, was = d.text("status"), self._fresh
         if status == "live":
             self._promised = True
@@ -1374,15 +1447,15 @@ class _Kept:
         self._fresh = replace(self._fresh, status=status, reason=d.maybe(d.text, "reason") or status)
         return was != self._fresh
 
-    def _prove(self, now: float) -> bool:
+    def _prove(self) -> bool:
         if not self._promised or self.seq is None or not self._fresh.stale:
             return False
         self._fresh = replace(self._fresh, status="live", reason=None)
         return True
 
-    def _freshness(self, d: _Doc, status: str, reason: Optional[str], now: float) -> Freshness:
+    def _freshness(self, d: _Doc, status: str, reason: Optional[str], late: float, now: float) -> Freshness:
         confirmed = d.maybe(d.time, "confirmed_at")
-        age = None if confirmed is None else max(0.0, (d.time("sent_at") - confirmed).total_seconds())  # one clock, so no skew
+        age = None if confirmed is None else max(0.0, (d.time("sent_at") - confirmed).total_seconds()) + late  # one clock, so no skew
         return Freshness(status, "stream", confirmed, d.maybe(d.time, "changed_at"), reason, None, None, age, now)
 
     def _version(self, kind: str, d: _Doc) -> None:
@@ -1403,6 +1476,8 @@ class _Kept:
             raise _Gap()  # no book looks like this: something was missed
         self.epoch, self.seq = epoch, seq
         self.names = (d.text("exchange"), d.text("symbol"), d.text("exchange_symbol"))
+        self._missed += self._unseen + (d.integer("conflated") if kind == "snapshot" else 0)
+        self._unseen = True
         self._complete = d.flag("complete")
         self._nonce, self._timestamp = d.maybe(d.integer, "exchange_seq"), d.maybe(d.time, "exchange_time")
 
@@ -1410,6 +1485,8 @@ class _Kept:
         self._bids, self._asks, self._sides = bids, asks, None
 
     def book(self) -> OrderBook:
+        """What is held. It counts as seen."""
+        missed, self._missed, self._unseen = self._missed, 0, False
         if self._sides is None:
             self._sides = (
                 tuple(Level(p, self._bids[p]) for p in sorted(self._bids, reverse=True)),
@@ -1418,7 +1495,7 @@ class _Kept:
         exchange, symbol, native = self.names
         return OrderBook(
             exchange, symbol, native, self._sides[0], self._sides[1], self._fresh, self.depth, self._complete and self.seq is not None,
-            self._timestamp, self._nonce, None, self.epoch, self.seq,
+            self._timestamp, self._nonce, None, self.epoch, self.seq, missed,
         )
 
 
@@ -1428,6 +1505,229 @@ _MAX_BACKOFF = 30.0  # seconds
 def _backoff(attempts: int, retry_after: Optional[float]) -> float:
     """Full jitter from 1 s, doubling to 30 s, so that many clients do not come back at once; never before Retry-After."""
     return max(retry_after or 0.0, random.uniform(0.05, min(_MAX_BACKOFF, 2.0 ** min(attempts, 10))))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Streams are read all the time.
+
+
+class _Reader:
+    """Reads a stream in a thread of its own, whatever its consumer does: what waits in the buffers of a connection grows old,
+    and nobody sees that it does. Those who say what is read keep what is newest, and little of it."""
+
+    LEFT_FIRST = False  # whether what is pending is given before the error that ended the reading, or not any more
+    _STOP = 2.0  # seconds; only the look-up of a name cannot be interrupted, and then the thread ends by itself a little later
+
+    def __init__(self, door: _Door) -> None:
+        self._door = door
+        # Re-entrant, because garbage is collected anywhere: also in the thread of a reader whose consumer was left as garbage.
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="exchange-gateway-stream", daemon=True)
+        self._process = 0  # whose thread it is
+        self._stream: Optional[_Stream] = None
+        self._over = False  # nobody wants it any more
+        self._end: Optional[BaseException] = None  # why it came to an end by itself
+
+    def read(self) -> None:
+        """Listens until the reader is over, or an error that is the consumer's."""
+        raise NotImplementedError
+
+    def heed(self, e: _Event) -> None:
+        """Takes an event in."""
+        raise NotImplementedError
+
+    def pending(self) -> bool:
+        """Whether there is something that the consumer has not seen. The lock is held, here and in take."""
+        raise NotImplementedError
+
+    def take(self) -> Any:
+        """What the consumer gets next, also if it has seen it."""
+        raise NotImplementedError
+
+    def items(self, every: Optional[float] = None) -> Generator[Any, None, None]:
+        """What is new when it is asked for, and without news what is held, each so many seconds. It begins to read when it is first
+        asked, and has stopped when it is closed, left as garbage, or at the end of the interpreter, whose threads cannot be waited
+        for before that: hence a daemon, ended by hand."""
+        self._process = os.getpid()
+        self._thread.start()
+        atexit.register(self.close)
+        try:
+            shown = time.monotonic()
+            while self._wait(None if every is None else shown + every):
+                with self._changed:
+                    item = self.take()
+                shown = time.monotonic()
+                yield item
+        finally:
+            self.close()
+
+    def _wait(self, until: Optional[float]) -> bool:
+        """Whether there is something to take, after waiting for it. The error that ended the reading is raised."""
+        if os.getpid() != self._process:
+            raise RuntimeError("a watch does not go on in a forked process: begin one there")
+        with self._changed:
+            while not (self.pending() or self._over or self._end is not None):
+                left = 1.0 if until is None else until - time.monotonic()  # in turns: on Windows no signal ends a wait
+                if left <= 0:
+                    break
+                self._changed.wait(min(left, 1.0))
+            if self._over:
+                return False
+            end = self._end
+            if end is None or (self.LEFT_FIRST and self.pending()):
+                return True
+            self._end = None
+        try:
+            raise end
+        finally:
+            del end  # or it would hold this frame, and the frame it
+
+    def _run(self) -> None:
+        try:
+            self.read()
+        except BaseException as err:  # whatever it is, the consumer has to know
+            with self._changed:
+                self._end = err
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Ends the thread and its connection, and waits for that."""
+        if self._over or os.getpid() != self._process:
+            return  # of a forked process the connection is not, and there is no thread in it
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+            if self._stream is not None:
+                self._stream.abort()
+        atexit.unregister(self.close)
+        if self._thread is not threading.current_thread():
+            self._thread.join(self._STOP)
+
+    def pause(self, seconds: float) -> None:
+        """Returns early when it is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._over, seconds)
+
+    def listen(self, path: str, params: Mapping[str, Any], silence: float, last_event_id: Optional[str] = None) -> None:
+        """One connection, until it was silent for too long or the reader is over."""
+        stream = _Stream(self._door)
+        with self._changed:
+            if self._over:
+                return
+            self._stream = stream
+        try:
+            stream.open(path, params, last_event_id)
+            heard = time.monotonic()
+            while not self._over:
+                e = stream.next(max(0.001, heard + silence - time.monotonic()))
+                now = time.monotonic()
+                if e is not None:
+                    heard = now
+                    self.heed(e)
+                elif now - heard >= silence:
+                    return
+        finally:
+            with self._changed:
+                self._stream = None
+            stream.close()
+
+
+class _BookReader(_Reader):
+    """Keeps one book, over as many connections as it takes. Its consumer sees it as it stands: what came between is not kept."""
+
+    def __init__(self, door: _Door, exchange: str, symbol: str, depth: int, silence: float) -> None:
+        super().__init__(door)
+        self._params = {"exchange": exchange, "symbol": symbol, "depth": depth}
+        self._silence = silence
+        self._kept = _Kept(exchange, symbol, depth)
+        self._news = False
+
+    def pending(self) -> bool:
+        return self._news
+
+    def take(self) -> OrderBook:
+        self._news = False
+        return self._kept.book()
+
+    def read(self) -> None:
+        attempts = 0
+        while not self._over:
+            reason, wait = "disconnected", None
+            try:
+                with self._changed:
+                    self._kept.connected()
+                self.listen("/v1/stream/orderbook", self._params, self._silence, self._kept.last_event_id)
+                reason = "silent"
+            except _Gap:
+                reason = "gap"
+            except GatewayError as err:
+                if not err.retryable:
+                    raise
+                if not isinstance(err, GatewayUnreachable):
+                    reason, wait = err.code, err.retry_after
+                elif err.status is not None:
+                    wait = err.retry_after
+            with self._changed:
+                self._kept.lost(reason)
+                self._tell()
+                attempts = 0 if self._kept.progress else attempts + 1
+                self._kept.progress = False
+            self.pause(_backoff(attempts, wait))
+
+    def heed(self, e: _Event) -> None:
+        with self._changed:  # a consumer sees no book that is half changed, nor one that was found to be wrong
+            try:
+                if self._kept.apply(e):
+                    self._tell()
+            except _Gap:
+                self._kept.forget()
+                raise
+            except ValueError as err:
+                self._kept.forget()
+                raise BadAnswer("The stream is not readable: %s." % err, retryable=True) from err
+
+    def _tell(self) -> None:
+        self._news = True
+        self._changed.notify_all()
+
+
+class _CircuitReader(_Reader):
+    """Keeps what operators see, of one connection: every event since the newest snapshot that its consumer has not seen, and the newest
+    state. At MOST events it gives up, since the next connection has them all in its snapshot."""
+
+    LEFT_FIRST = True
+    MOST = 1000
+
+    def __init__(self, door: _Door, silence: float) -> None:
+        super().__init__(door)
+        self._silence = silence
+        self._items: Deque[Tuple[str, Dict[str, Any]]] = deque()
+
+    def pending(self) -> bool:
+        return bool(self._items)
+
+    def take(self) -> Tuple[str, Dict[str, Any]]:
+        return self._items.popleft()
+
+    def read(self) -> None:
+        self.listen("/v1/circuits/events", {}, self._silence)
+        if not self._over:
+            raise GatewayUnreachable("The stream was silent for %g s." % self._silence, retryable=True)
+
+    def heed(self, e: _Event) -> None:
+        try:
+            item = e.type, _Doc(_parse(e.data)).fields
+        except ValueError as err:
+            raise BadAnswer("The stream is not readable: %s." % err, retryable=True) from err
+        with self._changed:
+            if e.type == "snapshot":
+                self._items.clear()
+            elif e.type == "state":
+                self._items = deque(i for i in self._items if i[0] != "state")
+            if len(self._items) >= self.MOST:
+                raise GatewayUnreachable("The loop is %d events behind, and gets no more of this connection." % self.MOST, retryable=True)
+            self._items.append(item)
+            self._changed.notify_all()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1517,8 +1817,9 @@ class Gateway:
         return self._get(lambda d, now: None, "/livez")
 
     def watch_order_book(self, exchange: str, symbol: str, depth: int = 50, *, every: Optional[float] = None,
-                         silence: float = 25.0) -> Iterator[OrderBook]:
-        """The book as it changes, for ever: after each message, and at once when it is not live any more.
+                         silence: float = 25.0) -> Generator[OrderBook, None, None]:
+        """The book as it changes, for ever, and at once when it is not live any more. A thread keeps it, from the first step of the
+        loop until it is left: a loop that is slower than the book misses versions (``missed`` of them), not the newest one.
 
         A lost connection is made again (1 s doubling to 30 s, never before Retry-After), and a message that does not fit what
         is held makes the client ask for the whole book. Meanwhile the book that you get is the last one, stale, with the
@@ -1527,83 +1828,18 @@ class Gateway:
 
         depth: 1, 5, 20, 50, 100 or 400. every: a book at least each so many seconds, also when nothing changes, so that a
         bot's loop goes on. silence: seconds without a message, after which the connection counts as lost; the gateway sends
-        one each 15 s. A loop that is slower than the book misses versions, not the newest one."""
+        one each 15 s. ``close()`` of what this returns ends the thread and its connection at once."""
         if not silence > 0 or (every is not None and not every > 0):
             raise ValueError("every and silence are numbers of seconds above 0")
-        return self._watch(_Kept(exchange, symbol, depth), {"exchange": exchange, "symbol": symbol, "depth": depth}, every, silence)
+        return _BookReader(self._door, exchange, symbol, depth, silence).items(every)
 
-    def watch_circuits(self, silence: float = 25.0) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    def watch_circuits(self, silence: float = 25.0) -> Generator[Tuple[str, Dict[str, Any]], None, None]:
         """What operators see, as it changes: ("snapshot" | "event" | "state", document), until the connection ends, which is
-        a GatewayUnreachable. Each connection begins with a snapshot, so calling it again is all it takes to go on."""
-        stream = _Stream(self._door, "/v1/circuits/events", {})
-        try:
-            while True:
-                e = stream.next(silence)
-                if e is None:
-                    raise GatewayUnreachable("The stream was silent for %g s." % silence, retryable=True)
-                try:
-                    yield e.type, _Doc(_parse(e.data)).fields
-                except ValueError as err:
-                    raise BadAnswer("The stream is not readable: %s." % err, retryable=True) from err
-        finally:
-            stream.close()
-
-    def _watch(self, kept: _Kept, params: Dict[str, Any], every: Optional[float], silence: float) -> Iterator[OrderBook]:
-        attempts = 0
-        while True:
-            reason, wait = "disconnected", None
-            try:
-                for _ in self._follow(kept, params, every, silence):
-                    yield kept.book()
-                reason = "silent"
-            except _Gap:
-                kept.forget()
-                reason = "gap"
-            except GatewayError as err:
-                if not err.retryable:
-                    raise
-                if not isinstance(err, GatewayUnreachable):
-                    reason, wait = err.code, err.retry_after
-                elif err.status is not None:
-                    wait = err.retry_after
-            kept.lost(reason)
-            yield kept.book()
-            attempts = 0 if kept.progress else attempts + 1
-            kept.progress = False
-            until = time.monotonic() + _backoff(attempts, wait)
-            while (left := until - time.monotonic()) > 0:
-                if every is None or left <= every:
-                    time.sleep(left)
-                else:
-                    time.sleep(every)
-                    yield kept.book()
-
-    def _follow(self, kept: _Kept, params: Dict[str, Any], every: Optional[float], silence: float) -> Iterator[None]:
-        """One connection: yields when there is something to show, returns when it was silent for too long."""
-        stream = _Stream(self._door, "/v1/stream/orderbook", params, kept.last_event_id)
-        kept.connected()
-        try:
-            heard = shown = time.monotonic()
-            while True:
-                now = time.monotonic()
-                wake = heard + silence if every is None else min(heard + silence, shown + every)
-                e = stream.next(max(0.001, wake - now))
-                changed = False
-                if e is not None:
-                    heard = time.monotonic()
-                    try:
-                        changed = kept.apply(e)
-                    except ValueError as err:
-                        kept.forget()
-                        raise BadAnswer("The stream is not readable: %s." % err, retryable=True) from err
-                now = time.monotonic()
-                if changed or (every is not None and now - shown >= every):
-                    shown = now
-                    yield None
-                if e is None and now - heard >= silence:
-                    return
-        finally:
-            stream.close()
+        a GatewayUnreachable. Each connection begins with a snapshot, so calling it again is all it takes to go on. A loop that is
+        slow gets all events and the newest state alone; with 1,000 events behind it the watch ends."""
+        if not silence > 0:
+            raise ValueError("silence is a number of seconds above 0")
+        return _CircuitReader(self._door, silence).items()
 
     def _get(self, read: Callable[[_Doc, float], Any], path: str, **params: Any) -> Any:
         a = self._door.get(path, params)

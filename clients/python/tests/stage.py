@@ -10,8 +10,10 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 import urllib.parse
 import urllib.request
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "clients" / "python"))
@@ -24,10 +26,10 @@ PATIENCE = 30  # seconds, on a loaded machine
 class Demo:
     """The gateway on simulated exchanges: that of GATEWAY_DEMO, a ready file, or one of its own."""
 
-    def __init__(self):
+    def __init__(self, own=False):
         self._dir = self._process = None
         path = os.environ.get("GATEWAY_DEMO")
-        if not path:
+        if own or not path:
             self._dir = tempfile.mkdtemp(prefix="exchange-gateway-python-")
             path = os.path.join(self._dir, "ready.json")
             free = "127.0.0.1:0"
@@ -80,6 +82,11 @@ class Demo:
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.load(answer)
 
+    def kill(self):
+        """Ends one of its own as an accident does."""
+        self._process.kill()
+        self._process.wait(PATIENCE)
+
     def close(self):
         if self._process:
             self._process.terminate()
@@ -96,6 +103,11 @@ def until(what, ok):
             return got
         time.sleep(0.05)
     raise AssertionError("%s: not within %d s" % (what, PATIENCE))
+
+
+def readers():
+    """The threads that read a stream."""
+    return [t for t in threading.enumerate() if t.name == "exchange-gateway-stream"]
 
 
 class Listener:
@@ -190,14 +202,25 @@ class Relay(Listener):
                     pass
 
 
+CUT = "the end of a connection"
+
+
 class Canned(Listener):
-    """Answers each connection with the next of some bytes, and keeps what was asked. The last answer is for all further ones."""
+    """Answers each connection with the next of some answers, and keeps what was asked. The last answer is for all further ones.
+
+    An answer is bytes; or a list of bytes and of seconds to wait; or a tuple of bytes each of which waits for its turn, as does CUT,
+    without which the connection stays."""
 
     def __init__(self, *answers):
         self._answers = answers
         self.requests = []
         self._over = threading.Event()
+        self._turns = threading.Semaphore(0)
         super().__init__()
+
+    def turn(self):
+        """Lets what comes next of a tuple go."""
+        self._turns.release()
 
     def serve(self, conn, number):
         head = b""
@@ -209,13 +232,21 @@ class Canned(Listener):
         self.requests.append(head.decode("latin-1"))
         answer = self._answers[min(number, len(self._answers)) - 1]
         for part in [answer] if isinstance(answer, bytes) else answer:
+            if isinstance(answer, tuple):
+                self._turns.acquire()
+                if part is CUT or self._over.is_set():
+                    return
             if isinstance(part, float):
                 self._over.wait(part)
             else:
                 conn.sendall(part)
+        if isinstance(answer, tuple):
+            conn.recv(1)  # until the client leaves, or the server is closed
 
     def close(self):
         self._over.set()
+        for _ in range(self.dialled + 1):
+            self._turns.release()
         super().close()
 
 
@@ -258,3 +289,34 @@ def event(kind, id=None, **fields):
 
 
 SNAPSHOT = event("snapshot", "e.1-1", bids=[["10.0", "1"], ["9.5", "2"]], asks=[["10.5", "3"]])
+
+
+def levels(side):
+    return [(str(l.price), str(l.size)) for l in side]
+
+
+def state(b):
+    return b.freshness.status, b.freshness.reason
+
+
+class Watching(unittest.TestCase):
+    """What is watched from a server that says what it is told to say."""
+
+    def setUp(self):
+        jitter = mock.patch.object(eg.random, "uniform", lambda low, high: low)  # 50 ms
+        jitter.start()
+        self.addCleanup(jitter.stop)
+
+    def watch(self, *answers, depth=5, **options):
+        """A server that gives one connection after the other these bytes, and the client's books."""
+        self.server = Canned(*answers)
+        self.addCleanup(self.server.close)
+        gw = eg.Gateway(self.server.url, "gw_example", 5.0)
+        books = gw.watch_order_book("okx", "BTC/USDT", depth, **options)
+        self.addCleanup(books.close)
+        return books
+
+    def take(self, books):
+        """What the next bytes of the server make of the book."""
+        self.server.turn()
+        return next(books)

@@ -4,6 +4,7 @@ import itertools
 import threading
 import time
 import unittest
+from datetime import datetime, timezone
 from decimal import Decimal
 
 from stage import Demo, Relay, eg, until
@@ -184,6 +185,41 @@ class Dropped(AgainstTheDemo):
                     differences += self.demo.truth(exchange, b) != (list(b.bids), list(b.asks))
             self.assertEqual((compared, differences), (3 * self.DROPS // 2, 0))
         self.assertGreaterEqual(relay.dialled, self.DROPS)
+
+
+class SlowLoop(unittest.TestCase):
+    TURNS = 20
+
+    def test_it_gets_the_newest_book_until_the_gateway_is_killed(self):
+        demo = Demo(own=True)
+        self.addCleanup(demo.close)
+        gw = eg.Gateway(demo.public)
+        books = gw.watch_order_book("binance", "BTC/USDT", 50)
+        self.addCleanup(books.close)
+        until("the stream is live", lambda: not next(books).stale)
+        compared = missed = 0
+        for _ in range(self.TURNS):
+            time.sleep(0.5)
+            b = next(books)
+            self.assert_true_age(b)
+            self.assertLess(b.freshness.age, 1.5)  # the book changes each 100 ms or so
+            missed += b.missed
+            if live(b):
+                compared += 1
+                self.assertEqual(demo.truth("binance", b), (list(b.bids), list(b.asks)))
+        self.assertGreaterEqual(compared, self.TURNS // 2)
+        self.assertGreaterEqual(missed, self.TURNS)
+        demo.kill()
+        time.sleep(0.5)
+        b = next(books)
+        self.assertEqual((b.stale, b.freshness.reason), (True, "disconnected"))
+        self.assertGreater(b.freshness.age, 0.4)
+        self.assert_true_age(b)
+
+    def assert_true_age(self, b):
+        """The demo has the clock of this machine."""
+        age = b.freshness.age
+        self.assertAlmostEqual((datetime.now(timezone.utc) - b.freshness.confirmed_at).total_seconds(), age, delta=0.5)
 
 
 def stale(b):

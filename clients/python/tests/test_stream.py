@@ -5,44 +5,22 @@ import unittest
 from decimal import Decimal
 from unittest import mock
 
-from stage import SNAPSHOT, STREAM, Canned, answer, eg, event, problem, until
+from stage import CUT, SNAPSHOT, STREAM, Watching, answer, eg, event, levels, problem, readers, state, until
 
 BIDS = [("10.0", "1"), ("9.5", "2")]
 
 
-def levels(side):
-    return [(str(l.price), str(l.size)) for l in side]
-
-
-def state(b):
-    return b.freshness.status, b.freshness.reason
-
-
-class Streams(unittest.TestCase):
-    def setUp(self):
-        jitter = mock.patch.object(eg.random, "uniform", lambda low, high: low)  # 50 ms
-        jitter.start()
-        self.addCleanup(jitter.stop)
-
-    def watch(self, *answers, depth=5, **options):
-        """A server that gives one connection after the other these bytes, and the client's books."""
-        self.server = Canned(*answers)
-        self.addCleanup(self.server.close)
-        gw = eg.Gateway(self.server.url, "gw_example", 5.0)
-        books = gw.watch_order_book("okx", "BTC/USDT", depth, **options)
-        self.addCleanup(books.close)
-        return books
-
+class Streams(Watching):
     def test_a_snapshot_and_what_changes_it(self):
-        books = self.watch(STREAM + event("status") + SNAPSHOT + event(
-            "update", "e.1-2", seq=2, prev_seq=1, exchange_seq=71, bids=[["10.00", "0"], ["9.50", "4"], ["9.75", "1"]], asks=[["10.4", "7"]]) + b":", depth=5)
-        b = next(books)
+        books = self.watch((STREAM + event("status") + SNAPSHOT, event(
+            "update", "e.1-2", seq=2, prev_seq=1, exchange_seq=71, bids=[["10.00", "0"], ["9.50", "4"], ["9.75", "1"]], asks=[["10.4", "7"]])), depth=5)
+        b = self.take(books)
         self.assertEqual((levels(b.bids), levels(b.asks)), (BIDS, [("10.5", "3")]))
         self.assertEqual((state(b), b.epoch, b.seq, b.nonce, b.complete), (("live", None), "e.1", 1, 70, True))
         self.assertAlmostEqual(b.freshness.age_at_receipt, 0.25)
-        b = next(books)
+        b = self.take(books)
         self.assertEqual((levels(b.bids), levels(b.asks)), ([("9.75", "1"), ("9.50", "4")], [("10.4", "7"), ("10.5", "3")]))
-        self.assertEqual((b.seq, b.nonce, b.mid), (2, 71, Decimal("10.075")))
+        self.assertEqual((b.seq, b.nonce, b.mid, b.missed), (2, 71, Decimal("10.075"), 0))
         request = self.server.requests[0]
         self.assertTrue(request.startswith("GET /v1/stream/orderbook?exchange=okx&symbol=BTC%2FUSDT&depth=5 HTTP/1.1\r\n"))
         self.assertIn("\r\nAuthorization: Bearer gw_example\r\n", request)
@@ -50,12 +28,12 @@ class Streams(unittest.TestCase):
 
     def test_a_lost_connection_is_stale_at_once_and_goes_on_where_it_was(self):
         update = event("update", "e.1-2", seq=2, prev_seq=1, bids=[["9.5", "0"]])
-        books = self.watch(STREAM + event("status") + SNAPSHOT, STREAM + event("status") + update + b":")
-        self.assertEqual(state(next(books)), ("live", None))
-        b = next(books)
+        books = self.watch((STREAM + event("status") + SNAPSHOT, CUT), (STREAM + event("status") + update,))
+        self.assertEqual(state(self.take(books)), ("live", None))
+        b = self.take(books)
         self.assertEqual((state(b), levels(b.bids)), (("stale", "disconnected"), BIDS))
         first = b.freshness.age
-        b = next(books)
+        b = self.take(books)
         self.assertEqual((state(b), levels(b.bids), b.seq), (("live", None), [("10.0", "1")], 2))
         self.assertGreater(first, 0.25)  # it goes on while nobody answers
         self.assertIn("\r\nLast-Event-ID: e.1-1\r\n", self.server.requests[1])
@@ -63,10 +41,12 @@ class Streams(unittest.TestCase):
     def test_live_is_not_believed_before_levels_or_a_heartbeat_prove_it(self):
         beat = b'event: heartbeat\ndata: {"type":"heartbeat","sent_at":"2026-11-29T02:00:15Z"}\n\n'
         second = [STREAM + event("status"), 0.3, beat, 5.0]
-        books = self.watch(STREAM + event("status") + SNAPSHOT, second, every=0.1)
-        next(books)
+        books = self.watch((STREAM + event("status") + SNAPSHOT, CUT), second, every=0.1)
+        self.server.turn()
+        until("it is live", lambda: not next(books).stale)
         began = time.monotonic()
-        seen = [state(next(books))]
+        self.server.turn()
+        seen = [until("it is not", lambda: state(b) if (b := next(books)).stale else None)]
         while seen[-1][0] != "live":
             seen.append(state(next(books)))
         self.assertEqual(set(seen[:-1]), {("stale", "disconnected")})
@@ -74,9 +54,9 @@ class Streams(unittest.TestCase):
 
     def test_a_heartbeat_proves_nothing_that_the_gateway_does_not_say(self):
         beat = event("heartbeat")
-        books = self.watch(STREAM + SNAPSHOT + event("status", status="stale", reason="timeout") + beat + event(
-            "update", "e.1-2", seq=2, prev_seq=1, status="stale", bids=[["9.5", "1"]]) + event("status") + beat + b":")
-        self.assertEqual([state(next(books)) for _ in range(4)], [("live", None), ("stale", "timeout"), ("stale", "timeout"), ("live", None)])
+        books = self.watch((STREAM + SNAPSHOT, event("status", status="stale", reason="timeout"), beat + event(
+            "update", "e.1-2", seq=2, prev_seq=1, status="stale", bids=[["9.5", "1"]]), event("status") + beat))
+        self.assertEqual([state(self.take(books)) for _ in range(4)], [("live", None), ("stale", "timeout"), ("stale", "timeout"), ("live", None)])
 
     def test_a_gap_asks_for_the_whole_book(self):
         for name, wrong in {
@@ -86,31 +66,31 @@ class Streams(unittest.TestCase):
             "too deep": event("update", "e.1-2", seq=2, prev_seq=1, bids=[["9.%d" % i, "1"] for i in range(5)]),
         }.items():
             with self.subTest(name):
-                books = self.watch(STREAM + SNAPSHOT + wrong + b":", STREAM + SNAPSHOT + b":")
-                next(books)
-                b = next(books)
+                books = self.watch((STREAM + SNAPSHOT, wrong), (STREAM + SNAPSHOT,))
+                self.take(books)
+                b = self.take(books)
                 self.assertEqual((state(b), b.bids, b.asks, b.freshness.age, b.seq), (("stale", "gap"), (), (), None, None))
-                self.assertEqual((state(next(books)), self.server.dialled), (("live", None), 2))
+                self.assertEqual((state(self.take(books)), self.server.dialled), (("live", None), 2))
                 self.assertNotIn("Last-Event-ID", self.server.requests[1])
 
     def test_an_update_before_any_snapshot_is_a_gap(self):
-        books = self.watch(STREAM + event("update", "e.1-2", seq=2, prev_seq=1) + b":", STREAM + SNAPSHOT + b":")
-        self.assertEqual([state(next(books)) for _ in range(2)], [("stale", "gap"), ("live", None)])
+        books = self.watch((STREAM + event("update", "e.1-2", seq=2, prev_seq=1),), (STREAM + SNAPSHOT,))
+        self.assertEqual([state(self.take(books)) for _ in range(2)], [("stale", "gap"), ("live", None)])
 
     def test_rubbish_is_forgotten_and_asked_for_again(self):
         for wrong in (
-            b"event: update\ndata: {\n\n", b"event: update\ndata: []\n\n", b"event: status\ndata: \xff\n\n", event("snapshot", seq="1"),
+            b"event: update\ndata: {\n\n", b"event: update\ndata: []\n\n", b"event: status\ndata: \xff\n\n", b"event: heartbeat\ndata: 1\n\n", event("snapshot", seq="1"),
             event("snapshot", bids=[["1"]]), event("snapshot", confirmed_at=7), event("snapshot", epoch=None), event("status", status=None),
             b"data: " + b"x" * (5 << 20),
         ):
             with self.subTest(wrong[:60]):
-                books = self.watch(STREAM + SNAPSHOT + wrong + b":", STREAM + SNAPSHOT + b":")
-                next(books)
-                self.assertEqual([state(next(books)) for _ in range(2)], [("stale", "bad_answer"), ("live", None)])
+                books = self.watch((STREAM + SNAPSHOT, wrong), (STREAM + SNAPSHOT,))
+                self.take(books)
+                self.assertEqual([state(self.take(books)) for _ in range(2)], [("stale", "bad_answer"), ("live", None)])
 
     def test_messages_that_nobody_knows_are_passed_over(self):
-        books = self.watch(STREAM + b": hello\n\nevent: eclipse\ndata: {}\n\n" + SNAPSHOT + b":")
-        self.assertEqual(state(next(books)), ("live", None))
+        books = self.watch((STREAM + b": hello\n\nevent: eclipse\ndata: {}\n\n" + SNAPSHOT,))
+        self.assertEqual(state(self.take(books)), ("live", None))
 
     def test_any_cut_into_pieces_is_the_same_stream(self):
         whole = event("status") + SNAPSHOT + event("update", "e.1-2", seq=2, prev_seq=1, asks=[["10.6", "1"]])
@@ -132,15 +112,15 @@ class Streams(unittest.TestCase):
                 eg._Dechunker().feed(wrong)
 
     def test_silence_counts_as_lost(self):
-        books = self.watch([STREAM + SNAPSHOT, 30.0], STREAM + SNAPSHOT + b":", silence=0.3)
-        next(books)
+        books = self.watch((STREAM + SNAPSHOT,), (STREAM + SNAPSHOT,), silence=0.6)
         began = time.monotonic()
+        self.take(books)
         self.assertEqual(state(next(books)), ("stale", "silent"))
-        self.assertGreaterEqual(time.monotonic() - began, 0.25)
-        self.assertEqual(state(next(books)), ("live", None))
+        self.assertGreaterEqual(time.monotonic() - began, 0.6)
+        self.assertEqual(state(self.take(books)), ("live", None))
 
     def test_a_byte_now_and_then_is_silence_too(self):
-        books = self.watch([STREAM + SNAPSHOT] + [b":", 0.05] * 40, STREAM + SNAPSHOT + b":", silence=0.3)
+        books = self.watch([STREAM + SNAPSHOT] + [b":", 0.05] * 400, (STREAM + SNAPSHOT,), silence=0.6)
         next(books)
         self.assertEqual(state(next(books)), ("stale", "silent"))
 
@@ -151,17 +131,18 @@ class Streams(unittest.TestCase):
         self.assertEqual(self.server.dialled, 1)
 
     def test_withheld_takes_the_book_away(self):
-        books = self.watch(STREAM + SNAPSHOT + event("status", status="withheld", reason="withheld") + event("status") + SNAPSHOT + b":")
-        next(books)
-        b = next(books)
+        books = self.watch((STREAM + SNAPSHOT, event("status", status="withheld", reason="withheld"), event("status") + SNAPSHOT))
+        self.take(books)
+        b = self.take(books)
         self.assertEqual((state(b), b.bids, b.asks, b.freshness.age, b.complete), (("withheld", "withheld"), (), (), None, False))
-        self.assertEqual(state(next(books)), ("live", None))
+        self.assertEqual(state(self.take(books)), ("live", None))
 
     def test_a_refusal_that_passes_is_waited_for_as_long_as_it_says(self):
         books = self.watch(
-            problem(503, "overloaded", retryable=True, retry_after_ms=1000), answer("busy", "503 Busy", "text/html", "Retry-After: 1"), STREAM + SNAPSHOT + b":")
+            problem(503, "overloaded", retryable=True, retry_after_ms=1000), answer("busy", "503 Busy", "text/html", "Retry-After: 1"), (STREAM + SNAPSHOT,))
         began = time.monotonic()
-        self.assertEqual([state(next(books)) for _ in range(3)], [("stale", "overloaded"), ("stale", "disconnected"), ("live", None)])
+        self.assertEqual([state(next(books)) for _ in range(2)], [("stale", "overloaded"), ("stale", "disconnected")])
+        self.assertEqual(state(self.take(books)), ("live", None))
         self.assertGreaterEqual(time.monotonic() - began, 2)
 
     def test_a_refusal_that_stays_is_raised(self):
@@ -178,17 +159,34 @@ class Streams(unittest.TestCase):
             next(self.watch(head + b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"))
 
     def test_a_key_that_was_revoked_ends_it(self):
-        books = self.watch(STREAM + SNAPSHOT + b'event: close\ndata: {"type":"close","reason":"the key is no longer valid"}\n\n', problem(401, "unauthenticated"))
-        self.assertEqual([state(next(books)) for _ in range(2)], [("live", None), ("stale", "disconnected")])
+        farewell = b'event: close\ndata: {"type":"close","reason":"the key is no longer valid"}\n\n'
+        books = self.watch((STREAM + SNAPSHOT, farewell, CUT), (problem(401, "unauthenticated"),))
+        self.assertEqual(state(self.take(books)), ("live", None))
+        self.server.turn()
+        self.assertEqual(state(self.take(books)), ("stale", "disconnected"))
         with self.assertRaises(eg.Unauthenticated):
-            next(books)
+            self.take(books)
+        self.assertEqual(readers(), [])
 
     def test_leaving_the_loop_hangs_up(self):
         books = self.watch([STREAM + SNAPSHOT, 0.2] + [b":\n\n", 0.01] * 2000)
         for _ in books:
             break
+        self.assertEqual(len(readers()), 1)
         books.close()
+        self.assertEqual(readers(), [])
         until("the server notices", lambda: not any(t.is_alive() for t in self.server._threads[1:]))
+
+    def test_a_hang_up_waits_for_nobody(self):
+        books = self.watch([60.0], every=0.05)  # it is connected, and nothing answers
+        self.assertEqual(state(next(books)), ("syncing", "connecting"))
+        until("it asks", lambda: self.server.requests)
+        books.close()
+        self.assertEqual(readers(), [])
+        books = self.watch(problem(503, "overloaded", retryable=True, retry_after_ms=60_000))
+        next(books)  # a minute to wait
+        books.close()
+        self.assertEqual(readers(), [])
 
     def test_arguments_that_make_no_sense(self):
         for wrong in ({"silence": 0}, {"every": 0}, {"every": -1.0}):
