@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"exchange-gateway/internal/compat"
+	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
 
@@ -43,6 +44,9 @@ func (s *Server) serveFacade(d compat.Dialect) http.HandlerFunc {
 // refuse answers with a problem in the words of the facade's dialect.
 func (s *Server) refuse(c *call, p *problem, err error) {
 	told := compat.Problem{Status: p.Status, Code: string(p.Code), Kind: p.kind, Detail: p.detail}
+	if e, ok := errors.AsType[*gateway.Error](err); ok && e.Code == gateway.CodeNotLive {
+		told.Detail = s.notLive(e) // the bot required nothing: it has no words for that
+	}
 	if p.retryable {
 		told.RetryAfter = time.Duration(p.retryAfter) * time.Second
 	}
@@ -52,8 +56,18 @@ func (s *Server) refuse(c *call, p *problem, err error) {
 	if e, ok := errors.AsType[*compat.Refusal](err); ok {
 		told.Code, told.Refusal = "", e
 	}
+	told.Place = errors.Is(err, errForwarded) || errors.Is(err, errForeignName)
 	status, body := c.dialect.Refuse(told)
 	c.sendBody(status, jsonType, body)
+}
+
+// notLive is why no live book can be given, which is all that a facade gives as a rule: what the exchange's own error means.
+func (s *Server) notLive(e *gateway.Error) string {
+	why := "The exchange does not answer."
+	if e.Err != nil {
+		why = s.exchangeProblem(e.Err).detail
+	}
+	return why + " No live order book can be given."
 }
 
 // questionable tells whether an exchange that failed like this refused the question itself.

@@ -163,9 +163,19 @@ func TestFacade_problemsAreInTheDialect(t *testing.T) {
 	d.err, d.told = nil, nil
 	asked := len(d.asked)
 	for _, headers := range [][]string{{"X-API-Key", turned(text)}} {
-		if w := r.get(facadeURL, headers...); w.Code != 401 || len(d.told) != 1 || d.told[0].Code != "unauthenticated" || len(d.asked) != asked {
+		if w := r.get(facadeURL, headers...); w.Code != 401 || len(d.told) != 1 || d.told[0].Code != "unauthenticated" || d.told[0].Place || len(d.asked) != asked {
 			t.Errorf("%d %s, told %+v", w.Code, w.Body, d.told)
 		}
+	}
+}
+
+// TestFacade_behindAProxyThatNobodyNamed: whoever put something in front of the gateway is told so, not that a key is wrong.
+func TestFacade_behindAProxyThatNobodyNamed(t *testing.T) {
+	d := &fakeDialect{}
+	r := newRig(t, withDialect(d), onLoopback)
+	w := from("127.0.0.1:5000", r.server.Public(), http.MethodGet, facadeURL, "X-Forwarded-For", "203.0.113.7")
+	if w.Code != http.StatusForbidden || len(d.asked) != 0 || len(d.told) != 1 || !d.told[0].Place || !strings.Contains(d.told[0].Detail, "trusted_proxies") {
+		t.Errorf("%d %s, told %+v", w.Code, w.Body, d.told)
 	}
 }
 

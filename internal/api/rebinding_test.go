@@ -183,7 +183,7 @@ func TestForeignName_facade(t *testing.T) {
 	d := &fakeDialect{}
 	r := newDeskRig(t, onLoopback, func(c *api.Config) { c.Dialects = []compat.Dialect{d} })
 	w := by("evil.example:8080", r.server.Public(), http.MethodGet, "/compat/binance/api/v3/depth?symbol=BTCUSDT")
-	if w.Code != http.StatusForbidden || len(d.asked) != 0 || len(d.told) != 1 || !strings.Contains(d.told[0].Detail, "localhost") {
+	if w.Code != http.StatusForbidden || len(d.asked) != 0 || len(d.told) != 1 || !d.told[0].Place || !strings.Contains(d.told[0].Detail, "localhost") {
 		t.Errorf("%d %s, told %+v", w.Code, w.Body, d.told)
 	}
 }

@@ -60,4 +60,5 @@ type Problem struct {
 	Detail     string        // a sentence
 	RetryAfter time.Duration // 0 if trying again is of no use
 	Refusal    *Refusal      // nil unless the facade refused
+	Place      bool          // it is about where the request comes from and not about a key, so that Detail tells nobody which part of one was wrong
 }

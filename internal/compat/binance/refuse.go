@@ -73,6 +73,9 @@ func (f *Facade) Refuse(p compat.Problem) (int, []byte) {
 func byStatus(p compat.Problem) (int, []byte) {
 	switch p.Status {
 	case http.StatusUnauthorized, http.StatusForbidden: // one sentence for both: it does not tell which part was wrong
+		if p.Place {
+			return p.Status, body(codeKey, p.Detail) // the code is for the caller's address, too
+		}
 		return p.Status, body(codeKey, "Invalid API-key, IP, or permissions for action.")
 	case http.StatusNotFound:
 		return p.Status, body(codeUnsupported, p.Detail)

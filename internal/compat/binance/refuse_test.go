@@ -29,6 +29,7 @@ func TestRefuse(t *testing.T) {
 		{"the caller's share of the exchange", compat.Problem{Status: 429, Code: "client_rate_limited", Kind: market.KindClientLimited, Detail: said}, 429, `{"code":-1003,"msg":"A sentence."}`},
 		{"no key", compat.Problem{Status: 401, Code: "unauthenticated", Detail: "There is no key."}, 401, `{"code":-2015,"msg":"Invalid API-key, IP, or permissions for action."}`},
 		{"another scope", compat.Problem{Status: 403, Code: "forbidden", Detail: "The scope is missing."}, 403, `{"code":-2015,"msg":"Invalid API-key, IP, or permissions for action."}`},
+		{"another place", compat.Problem{Status: 403, Code: "forbidden", Detail: said, Place: true}, 403, `{"code":-2015,"msg":"A sentence."}`},
 		{"no answer in time", compat.Problem{Status: 504, Kind: market.KindTimeout, Detail: said}, 504, `{"code":-1007,"msg":"Timeout waiting for response from backend server. Send status unknown; execution status unknown."}`},
 		{"maintenance", compat.Problem{Status: 503, Kind: market.KindMaintenance, Detail: said}, 503, `{"code":1,"msg":"System is under maintenance."}`},
 		{"a bug", compat.Problem{Status: 500, Code: "internal", Detail: said}, 500, `{"code":-1000,"msg":"A sentence."}`},
