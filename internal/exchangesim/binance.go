@@ -221,6 +221,9 @@ func (b *binance) decorate(c *call, h http.Header) {
 	h.Set("Server", "nginx")
 	h.Set("Cache-Control", "no-cache, no-store, must-revalidate")
 	h.Set("X-Cache", "Miss from cloudfront")
+	if c.fx.cached {
+		h.Set("X-Cache", "Hit from cloudfront")
+	}
 	if c.ep == &notThere {
 		return
 	}

@@ -18,7 +18,7 @@ func (b *binance) stamp(c *call, t time.Time) int64 {
 }
 
 func (b *binance) time(c *call) answer {
-	return jsonAnswer(http.StatusOK, object{"serverTime": b.stamp(c, c.now)})
+	return jsonAnswer(http.StatusOK, object{"serverTime": b.stamp(c, c.clock())})
 }
 
 func (b *binance) systemStatus(c *call) answer {

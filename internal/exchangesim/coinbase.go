@@ -136,7 +136,6 @@ func (cb *coinbase) decorate(c *call, h http.Header) {
 	}
 	if c.fx.cached {
 		h.Set("Cf-Cache-Status", "HIT")
-		h.Set("Age", strconv.FormatInt(int64(c.fx.age/time.Second), 10))
 	}
 	if c.advanced() && c.used.limit > 0 { // EX sends none
 		h.Set("X-Ratelimit-Limit", strconv.FormatInt(c.used.limit, 10))

@@ -14,8 +14,9 @@ const (
 )
 
 func (cb *coinbase) atTime(c *call) answer {
+	at := c.clock()
 	return jsonAnswer(http.StatusOK, object{
-		"iso": c.now.UTC().Format("2006-01-02T15:04:05Z"), "epochSeconds": strconv.FormatInt(c.now.Unix(), 10), "epochMillis": msText(c.now),
+		"iso": at.UTC().Format("2006-01-02T15:04:05Z"), "epochSeconds": strconv.FormatInt(at.Unix(), 10), "epochMillis": msText(at),
 	})
 }
 

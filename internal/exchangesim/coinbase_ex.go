@@ -9,8 +9,9 @@ import (
 
 // exTime has its epoch as a JSON number with three decimals.
 func (cb *coinbase) exTime(c *call) answer {
-	epoch := amount{n: amountOf(c.now.UnixMilli()).n, scale: 3}.fixed(3)
-	return jsonAnswer(http.StatusOK, object{"iso": c.now.UTC().Format("2006-01-02T15:04:05.000Z"), "epoch": json.Number(epoch)})
+	at := c.clock()
+	epoch := amount{n: amountOf(at.UnixMilli()).n, scale: 3}.fixed(3)
+	return jsonAnswer(http.StatusOK, object{"iso": at.UTC().Format("2006-01-02T15:04:05.000Z"), "epoch": json.Number(epoch)})
 }
 
 // product looks an id up; ids are case-sensitive.

@@ -35,6 +35,7 @@ fault kinds that end a request: status hang hang_body reset reset_body close tru
 fault kinds that change an answer: latency skew older cached crossed negative zero one_sided no_levels halted
 fault kinds of streams: messages: gap duplicate reorder malformed crossed, subscriptions: refuse_subscription
   whole connections: silent freeze half_open storm cut (with latency), OKX's sequences: reset_sequence lost_reset
+  cached says its age with every answer, balances too; older says nothing, and leaves balances and times as they are
 where: path (prefix), class (market_data, reference, account, stream), symbol, credential; how often: count, for, percent with seed
 with: status, body, content_type, header, page, latency, skew, age, retry_after, retry_after_date
 `

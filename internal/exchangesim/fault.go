@@ -32,11 +32,15 @@ const (
 )
 
 // Faults that change the answer; several add up.
+//
+// An account has no past here: its balances are the present ones. So FaultOlder leaves balances alone, and the venue's time as well,
+// which is off with FaultSkew. FaultCached reaches every answer: prices, books and the time are those of Age ago, balances are the
+// present ones, and all say that they are Age old, in whole seconds rounded down.
 const (
 	FaultLatency  FaultKind = "latency"   // wait Latency first; Binance gives up after 10 s with 504 and -1007
 	FaultSkew     FaultKind = "skew"      // the venue's clock is off by Skew: time, Date, signatures, stamps
-	FaultOlder    FaultKind = "older"     // data as of Age ago (default 2 s), as OKX's caches give at random
-	FaultCached   FaultKind = "cached"    // the same from a CDN that says so: Age, Cf-Cache-Status
+	FaultOlder    FaultKind = "older"     // market data as of Age ago (default 2 s), as OKX's caches give at random
+	FaultCached   FaultKind = "cached"    // every answer from a cache that says so: Age, Cf-Cache-Status or X-Cache
 	FaultCrossed  FaultKind = "crossed"   // best bid above best ask
 	FaultNegative FaultKind = "negative"  // a level with a negative size
 	FaultZero     FaultKind = "zero"      // the best bid with size zero
@@ -156,6 +160,10 @@ func (f Fault) validate() error {
 func (v *Venue) validFor(f Fault) error {
 	if v.id != "okx" && (f.Kind == FaultResetSequence || f.Kind == FaultLostReset) {
 		return fmt.Errorf("fault %s: only OKX resets its sequences", f.Kind)
+	}
+	// Coinbase has books behind a key as well.
+	if v.id != "coinbase" && f.Kind == FaultOlder && f.Class == ClassAccount {
+		return fmt.Errorf("fault %s: a balance has no past here; the fault cached reaches it", f.Kind)
 	}
 	return f.validate()
 }

@@ -99,12 +99,15 @@ func okxBare(status int, code, msg string) answer {
 }
 
 // decorate adds what Cloudflare adds. OKX documents no usage headers and no Retry-After.
-func (o *okx) decorate(_ *call, h http.Header) {
+func (o *okx) decorate(c *call, h http.Header) {
 	if h.Get("Server") == "" {
 		h.Set("Server", "cloudflare")
 	}
 	h.Set("Cf-Ray", "0000000000000000-AMS")
 	h.Set("Cf-Cache-Status", "DYNAMIC")
+	if c.fx.cached {
+		h.Set("Cf-Cache-Status", "HIT")
+	}
 }
 
 func (o *okx) notFound(*call) answer {
@@ -152,4 +155,4 @@ func (o *okx) deadKey(*call) answer {
 // msText is a time as OKX writes it: ms in a string.
 func msText(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-func (o *okx) time(c *call) answer { return okxData([]object{{"ts": msText(c.now)}}) }
+func (o *okx) time(c *call) answer { return okxData([]object{{"ts": msText(c.clock())}}) }

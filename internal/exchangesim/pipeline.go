@@ -198,12 +198,15 @@ func (v *Venue) fail(c *call, d delivery, f Fault) delivery {
 	return v.finish(c, d)
 }
 
-// finish adds headers. Date follows the venue's clock.
+// finish adds headers. Date follows the venue's clock, whatever a cache says of the body's age.
 func (v *Venue) finish(c *call, d delivery) delivery {
 	if d.header == nil {
 		d.header = http.Header{}
 	}
 	d.header.Set("Date", c.now.UTC().Format(http.TimeFormat))
+	if c.fx.cached {
+		d.header.Set("Age", strconv.FormatInt(int64(c.fx.age/time.Second), 10))
+	}
 	v.dialect.decorate(c, d.header)
 	return d
 }

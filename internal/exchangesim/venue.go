@@ -233,6 +233,14 @@ func matchPath(pattern, path string) (part string, ok bool) {
 	return part, !strings.Contains(part, "/")
 }
 
+// clock is the venue's time as the answer tells it: that of Age ago where a cache says that it is so old.
+func (c *call) clock() time.Time {
+	if c.fx.cached {
+		return c.now.Add(-c.fx.age)
+	}
+	return c.now
+}
+
 // requestURI is path and query exactly as they came.
 func (c *call) requestURI() string {
 	if strings.HasPrefix(c.r.RequestURI, "/") {
