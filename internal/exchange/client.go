@@ -71,8 +71,9 @@ type Request struct {
 // response and its body are valid until it returns.
 type Reader func(*Response) *market.Error
 
-// Do sends the request and hands the answer to read. A host that cannot be reached, or that refuses our place on earth,
-// gives way to the next one within the same call. The error is always a *market.Error.
+// Do sends the request and hands the answer to read. A good answer about an account that lay in a cache is refused all the
+// same, as suspect: what read has kept of it must not be used. A host that cannot be reached, or that refuses our place on
+// earth, gives way to the next one within the same call. The error is always a *market.Error.
 func (c *Client) Do(ctx context.Context, r Request, read Reader) error {
 	return c.overHosts(ctx, r.Call, r.Hosts, func(host string) attempt { return c.attempt(ctx, r, host, read) })
 }
@@ -166,7 +167,10 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 			a.err = e
 		}
 	default:
-		if a.err = read(answer); a.err != nil {
+		if a.err = read(answer); a.err == nil {
+			a.err = live(r.Call, answer)
+		}
+		if a.err != nil {
 			a.err.Exchange, a.err.Op, a.err.Status = c.id, r.Call.Op, res.StatusCode
 		}
 	}

@@ -24,17 +24,10 @@ type Response struct {
 	Usage []market.Usage
 }
 
-// maxAge bounds an Age header: a CDN that claims more than a day is not believed to be that precise.
-const maxAge = 24 * time.Hour
-
 // ConfirmedAt is the last moment at which the exchange certainly vouched for what the body says: when the request was
 // sent, less the time that the answer says it lay in a cache.
 func (r *Response) ConfirmedAt() time.Time {
-	age, err := strconv.ParseInt(strings.TrimSpace(r.Header.Get("Age")), 10, 32)
-	if err != nil && !errors.Is(err, strconv.ErrRange) || age <= 0 {
-		return r.SentAt
-	}
-	return r.SentAt.Add(-min(time.Duration(age)*time.Second, maxAge))
+	return r.SentAt.Add(-r.Age())
 }
 
 // ServerTime is the answer's Date, zero if there is none.

@@ -120,6 +120,12 @@ func TestPortfolio_allPages(t *testing.T) {
 	})
 }
 
+// aged is an answer out of a cache that says so.
+func aged(a answer) answer {
+	a.header = map[string]string{"Age": "30"}
+	return a
+}
+
 // TestPortfolio_allPagesOrNone: a partial balance is a wrong balance.
 func TestPortfolio_allPagesOrNone(t *testing.T) {
 	first := accountPage("next", accountRow(1, "BTC", "1", "0"))
@@ -139,6 +145,8 @@ func TestPortfolio_allPagesOrNone(t *testing.T) {
 		"no cursor":             {[]answer{says(200, `{"accounts":[],"has_next":true,"cursor":""}`)}, market.KindMalformed, 1},
 		"cursor in a circle":    {[]answer{first, accountPage("b"), accountPage("next")}, market.KindMalformed, 3},
 		"no end":                {endless, market.KindMalformed, 40},
+		"second page cached":    {[]answer{first, aged(accountPage("", accountRow(2, "BTC", "1", "0")))}, market.KindSuspect, 2},
+		"first page cached":     {[]answer{aged(first), accountPage("", accountRow(2, "BTC", "1", "0"))}, market.KindSuspect, 1},
 		"moved under our feet":  {[]answer{first, accountPage("", accountRow(1, "BTC", "1", "0"))}, market.KindMalformed, 2},
 	} {
 		b, f, err := balances(t, advancedKey(), c.answers...)

@@ -24,6 +24,7 @@ func checkAccount(t *testing.T, s Subject, l market.Listing, all []question) {
 				q.fails(t, b, v, err, market.KindMalformed)
 			})
 		}
+		checkCached(t, s, l, q)
 	}
 	s.check(t, "credentials that cannot work", l, func(t *testing.T, b *bench) {
 		for i, c := range append([]market.Credential{{}}, s.BadCredentials...) {
