@@ -142,6 +142,23 @@ func TestTime_microseconds(t *testing.T) {
 	})
 }
 
+// TestTime_aged: a time out of a cache has gone on since.
+func TestTime_aged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, rig := venueOn(t, func(r *http.Request, c market.Call) exchangetest.Reply {
+			if c.Op == market.OpTime {
+				return exchangetest.Reply{Body: `{"serverTime":1741046400062}`, Header: http.Header{"Age": {"30"}}}
+			}
+			return good(r, c)
+		})
+		if _, err := account(t, v, credential(exampleSecret)).Balances(t.Context(), market.WalletTrading); err != nil {
+			t.Fatal(err)
+		}
+		sent := rig.Requests()
+		same(t, "signed time", sent[len(sent)-1].URL.Query().Get("timestamp"), "1741046430062")
+	})
+}
+
 func hosts(rs []*http.Request) string {
 	var all []string
 	for _, r := range rs {

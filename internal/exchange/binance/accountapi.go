@@ -39,7 +39,9 @@ func (v *Venue) time(ctx context.Context, a *accountAPI) (at time.Time, err erro
 		Call: v.call(market.OpTime, limitWeight, weightTime, a.scope), Hosts: a.hosts, Path: "/api/v3/time", MaxBody: maxSmallBody,
 	}
 	err = v.get(ctx, request, gates{restricted: a.restricted}, func(res *exchange.Response) (err error) {
-		at, err = decodeTime(res.Body)
+		if at, err = decodeTime(res.Body); err == nil {
+			at = at.Add(res.Age()) // a cached time has aged
+		}
 		return err
 	})
 	return at, err

@@ -101,7 +101,7 @@ func (v *Venue) newClock(family string, hosts *exchange.Hosts) *clock {
 				if err != nil {
 					return q.reject(r, err)
 				}
-				theirs = at.Add(r.SentAt.Sub(r.ConfirmedAt())) // a cached time has aged
+				theirs = at.Add(r.Age()) // a cached time has aged
 				return nil
 			})
 		return theirs, err

@@ -33,6 +33,7 @@ func (v *Venue) time(ctx context.Context) (time.Time, error) {
 		if at, ok = row.Timestamp.millis(); !ok {
 			return v.malformed(call, a, errNoTime)
 		}
+		at = at.Add(a.Age()) // a cached time has aged
 		return nil
 	})
 	return at, err

@@ -133,6 +133,26 @@ func TestBalances_clock(t *testing.T) {
 	})
 }
 
+// TestBalances_agedClock: a time out of a cache has gone on since.
+func TestBalances_agedClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := clockAt("1607418537715", fixtures())
+		v, rig := newVenue(t, func(r *http.Request, c market.Call) exchangetest.Reply {
+			p := script(r, c)
+			if c.Op == market.OpTime {
+				p.Header = http.Header{"Age": {"30"}}
+			}
+			return p
+		})
+		if _, err := newAccount(t, v, "main", false).Balances(t.Context(), market.WalletTrading); err != nil {
+			t.Fatal(err)
+		}
+		if got := sentOf(rig, "/api/v5/account/balance")[0].Header.Get("OK-ACCESS-TIMESTAMP"); got != "2020-12-08T09:09:27.715Z" {
+			t.Errorf("signed at %s", got)
+		}
+	})
+}
+
 // TestBalances_withoutClock: nothing is signed with a time that nobody knows, and an old measurement is better than none.
 func TestBalances_withoutClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
