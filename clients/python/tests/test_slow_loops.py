@@ -24,7 +24,7 @@ class SlowLoops(Watching):
         first = self.take(books)
         for _ in range(turns):
             self.server.turn()
-        time.sleep(0.5)
+        time.sleep(1)
         return first
 
     def test_the_newest_book_and_how_many_it_missed(self):
@@ -54,14 +54,14 @@ class SlowLoops(Watching):
         self.assertEqual((state(b), b.seq, b.missed), (("stale", "disconnected"), 9, 7))
 
     def test_that_the_gateway_fell_silent(self):
-        books = self.watch([STREAM + SNAPSHOT, 60.0], (STREAM,), silence=0.2)
+        books = self.watch([STREAM + SNAPSHOT, 60.0], [STREAM, 60.0], silence=0.2)
         next(books)
         time.sleep(0.5)
         self.assertEqual(state(next(books)), ("stale", "silent"))
 
     def test_the_error_that_ended_it(self):
-        books = self.watch((STREAM + SNAPSHOT, updates(2, 9), CUT), (problem(401, "unauthenticated"),))
-        self.away(books, 3)
+        books = self.watch((STREAM + SNAPSHOT, updates(2, 9), CUT), (problem(401, "unauthenticated"), CUT))
+        self.away(books, 4)
         until("its thread ended", lambda: not readers())
         with self.assertRaises(eg.Unauthenticated):
             next(books)
@@ -77,17 +77,13 @@ class SlowLoops(Watching):
     def test_the_age_goes_on_while_nobody_takes_it(self):
         books = self.watch((STREAM + SNAPSHOT, updates(2, 2)))
         self.away(books)
-        b = next(books)
-        self.assertGreater(b.freshness.age, 0.25 + 0.3)
-        self.assertLess(b.freshness.age_at_receipt, 0.25 + 0.3)  # it was read when it came, and not when it was taken
+        fresh = next(books).freshness
+        self.assertGreater(fresh.age - fresh.age_at_receipt, 0.5)  # it was read when it came, and not when it was taken
 
     def test_what_comes_late_is_older_for_it(self):
-        for later, least, most in (("0.35", 0.8, 3.0), ("0.95", 0.24, 0.26)):  # sent at once, or after the 600 ms that it took
-            sent = {"confirmed_at": "2026-11-29T02:00:%06.3fZ" % (float(later) - 0.25), "sent_at": "2026-11-29T02:00:%06.3fZ" % float(later)}
-            with self.subTest(later):
-                books = self.watch([STREAM + SNAPSHOT, 0.6, event("update", "e.1-2", seq=2, prev_seq=1, **sent), 60.0])
-                b = until("it came", lambda: b if (b := next(books)).seq == 2 else None)
-                self.assertTrue(least <= b.freshness.age_at_receipt <= most, b.freshness)
+        books = self.watch([STREAM + SNAPSHOT, 1.0, updates(2, 2), 60.0])  # the second was sent when the first was
+        b = until("it came", lambda: b if (b := next(books)).seq == 2 else None)
+        self.assertGreater(b.freshness.age_at_receipt, 0.25 + 0.5)
 
     @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
     def test_a_forked_process_leaves_it_alone(self):
