@@ -287,6 +287,9 @@ func TestNative_withheld(t *testing.T) {
 		for what, q := range map[string]gateway.NativeQuestion{"of the pair": one, "of all pairs": all} {
 			_, err := h.Native(t.Context(), q)
 			withheld(t, what, err, time.Minute, time.Minute)
+			if w, ok := errors.AsType[*gateway.WithheldError](err); !ok || w.Pair != btc {
+				t.Errorf("%s: %v, want one that names %v", what, err, btc)
+			}
 		}
 		if n.count() != asked {
 			t.Error("the exchange was asked for what is withheld")
@@ -298,6 +301,9 @@ func TestNative_withheld(t *testing.T) {
 		time.AfterFunc(500*time.Millisecond, func() { w.begin("alpha", market.Pair{}, time.Minute) })
 		_, err := h.Native(t.Context(), one)
 		withheld(t, "since the question", err, 59*time.Second, time.Minute)
+		if w, ok := errors.AsType[*gateway.WithheldError](err); !ok || w.Pair != (market.Pair{}) {
+			t.Errorf("%v, want one that names no pair: the exchange is withheld", err)
+		}
 		h.tell(t, native("exchangeInfo", "")) // nobody loses money on a name
 	})
 }

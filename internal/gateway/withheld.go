@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -15,7 +14,18 @@ type Withheld interface {
 	Withheld(exchange market.ExchangeID, pair market.Pair) (until time.Time, ok bool)
 }
 
-var errWithheld = errors.New("an operator withheld it")
+// WithheldError is why an answer was withheld, inside of a *market.Error: whoever asks about many pairs learns for which.
+type WithheldError struct {
+	Pair market.Pair // zero: the whole exchange is withheld
+}
+
+// Error implements error.
+func (e *WithheldError) Error() string {
+	if e.Pair == (market.Pair{}) {
+		return "an operator withheld the exchange"
+	}
+	return "an operator withheld " + e.Pair.String()
+}
 
 // withhold is the refusal of a question about a pair (zero: about the exchange) while an operator withholds it, nil otherwise.
 // It is put before any copy is looked at, and once more when the answer is there: one that was under way when the
@@ -32,8 +42,11 @@ func withhold(w Withheld, op market.Op, exchange market.ExchangeID, pair market.
 	if !ok {
 		return nil
 	}
+	if _, all := w.Withheld(exchange, market.Pair{}); all {
+		pair = market.Pair{}
+	}
 	return &market.Error{
-		Exchange: exchange, Op: op, Kind: market.KindWithheld, RetryAfter: max(time.Until(until), time.Second), Err: errWithheld,
+		Exchange: exchange, Op: op, Kind: market.KindWithheld, RetryAfter: max(time.Until(until), time.Second), Err: &WithheldError{pair},
 	}
 }
 
