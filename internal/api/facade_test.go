@@ -179,6 +179,31 @@ func TestFacade_behindAProxyThatNobodyNamed(t *testing.T) {
 	}
 }
 
+// TestFacade_saysWhyThereIsNoLiveBook: the bot required nothing, so it is not told that it did; and what it hears are words.
+func TestFacade_saysWhyThereIsNoLiveBook(t *testing.T) {
+	d := &fakeDialect{}
+	r := newRig(t, withDialect(d))
+	f := func(err error, want string) {
+		t.Helper()
+		d.err, d.told = err, nil
+		r.get(facadeURL)
+		if len(d.told) != 1 || d.told[0].Detail != want {
+			t.Errorf("%v: %+v, want %q", err, d.told, want)
+		}
+	}
+	open := &market.Error{Exchange: "binance", Op: market.OpOrderBook, Kind: market.KindCircuitOpen, RetryAfter: 2 * time.Second}
+	const required = "a live order book was required and only an older copy is held"
+	f(&gateway.Error{Code: gateway.CodeNotLive, Exchange: "binance", Detail: required, Err: open},
+		"The exchange kept failing, so it was not asked. Operation: order_book. No live order book can be given.")
+	f(&gateway.Error{Code: gateway.CodeNotLive, Exchange: "binance", Detail: required}, "The exchange does not answer. No live order book can be given.")
+	f(&market.Error{Exchange: "binance", Op: market.OpNative, Kind: market.KindCircuitOpen}, "The exchange kept failing, so it was not asked.")
+	withheld := func(pair market.Pair) error {
+		return &market.Error{Exchange: "binance", Op: market.OpNative, Kind: market.KindWithheld, Err: &gateway.WithheldError{Pair: pair}}
+	}
+	f(withheld(market.Pair{Base: "ETH", Quote: "USDT"}), "An operator withheld answers about ETH/USDT of this exchange, also old ones.")
+	f(withheld(market.Pair{}), "An operator withheld answers of this exchange, also old ones.")
+}
+
 // panicking is a dialect with a bug.
 type panicking struct{ fakeDialect }
 

@@ -169,6 +169,9 @@ func (s *Server) exchangeProblem(err error) problem {
 		p.origin = OriginExchange
 	}
 	meaning := p.Meaning
+	if w, is := errors.AsType[*gateway.WithheldError](err); is && w.Pair != (market.Pair{}) {
+		meaning = "An operator withheld answers about " + w.Pair.String() + " of this exchange, also old ones."
+	}
 	if kind == market.KindIsolated || kind == market.KindWithheld {
 		meaning += until(e.RetryAfter)
 	}
@@ -214,7 +217,7 @@ const unitsSpent = "This client has used up its quota of units of exchanges' lim
 // code if it looks like one.
 func detail(meaning string, e *market.Error) string {
 	s := meaning
-	if e.Op != "" {
+	if e.Op != "" && e.Op != market.OpNative { // whose question is the exchange's own: whoever asked it knows which it was
 		s += " Operation: " + string(e.Op) + "."
 	}
 	if e.Status != 0 {
