@@ -130,3 +130,77 @@ func TestChain_systemStatusInAnOutage(t *testing.T) {
 		}
 	})
 }
+
+// TestChain_maintenance: while the exchange says that it is closed, everything that asks it is told so, whichever circuit has
+// opened since and whether its announcement was read or not.
+func TestChain_maintenance(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		onChain(t, func(t *testing.T, c chain) {
+			targets := []string{
+				"/api/v3/depth?symbol=BTCUSDT", "/api/v3/ticker/bookTicker?symbol=BTCUSDT", "/api/v3/ticker/price?symbol=BTCUSDT", "/api/v3/ticker/24hr",
+				"/api/v3/klines?symbol=BTCUSDT&interval=1m",
+			}
+			for _, target := range targets {
+				get(t, c.Facade, target)
+			}
+			c.spoil(exchangesim.Fault{Kind: exchangesim.FaultMaintenance, For: time.Hour})
+			time.Sleep(2 * time.Minute) // what was announced before is old by then
+			for round := range 40 {
+				for _, target := range targets {
+					a, err := c.Answer(t.Context(), request(target))
+					if kind := market.KindOf(err); a != nil || kind != market.KindMaintenance {
+						t.Fatalf("round %d, announcement read: %t, %s: %v, %v", round, read, target, a, err)
+					}
+				}
+				if read {
+					if a := get(t, c.Facade, statusPath); string(a.Body) != shut {
+						t.Errorf("round %d: %s", round, a.Body)
+					}
+				}
+				time.Sleep(3 * time.Second)
+			}
+		})
+	}
+}
+
+// TestAnswer_maintenanceIsSaid for what a closed exchange looks like, and for nothing else.
+func TestAnswer_maintenanceIsSaid(t *testing.T) {
+	now := time.Now()
+	closed := &gateway.Status{Maintenance: []market.Maintenance{{Exchange: "binance", From: now.Add(-time.Hour)}}}
+	over := &gateway.Status{Maintenance: []market.Maintenance{{Exchange: "binance", From: now.Add(-time.Hour), Until: now.Add(-time.Minute)}}}
+	circuit := func(class market.Class, state market.CircuitState) *gateway.Status {
+		return &gateway.Status{Circuits: []market.CircuitStatus{{ID: market.CircuitID{Class: class}, State: state, LastKind: market.KindMaintenance}}}
+	}
+	for _, x := range []struct {
+		health *gateway.Status
+		kind   market.Kind
+		want   market.Kind
+	}{
+		{closed, market.KindCircuitOpen, market.KindMaintenance},
+		{closed, market.KindUnavailable, market.KindMaintenance},
+		{closed, market.KindTimeout, market.KindMaintenance},
+		{closed, market.KindBanned, market.KindBanned},
+		{closed, market.KindWithheld, market.KindWithheld},
+		{closed, market.KindClientLimited, market.KindClientLimited},
+		{over, market.KindCircuitOpen, market.KindCircuitOpen},
+		{nil, market.KindCircuitOpen, market.KindCircuitOpen},
+		{circuit(market.ClassReference, market.CircuitOpen), market.KindCircuitOpen, market.KindMaintenance},
+		{circuit(market.ClassMarketData, market.CircuitHalfOpen), market.KindCircuitOpen, market.KindMaintenance},
+		{circuit(market.ClassMarketData, market.CircuitClosed), market.KindCircuitOpen, market.KindCircuitOpen},
+		{circuit(market.ClassAccount, market.CircuitOpen), market.KindCircuitOpen, market.KindCircuitOpen},
+	} {
+		f, gw := stage(t)
+		gw.health = x.health
+		gw.book = func(gateway.BookQuery) (*gateway.Book, error) {
+			failed := &market.Error{Exchange: "binance", Op: market.OpOrderBook, Kind: x.kind, RetryAfter: 2 * time.Second}
+			return nil, &gateway.Error{Code: gateway.CodeNotLive, Exchange: "binance", RetryAfter: 9 * time.Second, Err: failed}
+		}
+		_, err := f.Answer(t.Context(), request("/api/v3/depth?symbol=BTCUSDT"))
+		if got := market.KindOf(err); got != x.want {
+			t.Errorf("%v of %+v: %v, want %v", x.kind, x.health, got, x.want)
+		}
+		if e, ok := errors.AsType[*market.Error](err); x.want == market.KindMaintenance && (!ok || e.RetryAfter != 9*time.Second || e.Op != market.OpOrderBook) {
+			t.Errorf("%v: %+v", x.kind, e)
+		}
+	}
+}

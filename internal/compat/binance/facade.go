@@ -136,5 +136,9 @@ func (f *Facade) Answer(ctx context.Context, r compat.Request) (*compat.Answer, 
 	if err != nil {
 		return nil, err
 	}
-	return e.answer(question{Facade: f, params: p, endpoint: nameOf(r.Path), maxAge: r.MaxAge}, ctx)
+	a, err := e.answer(question{Facade: f, params: p, endpoint: nameOf(r.Path), maxAge: r.MaxAge}, ctx)
+	if err != nil {
+		return nil, f.shut(err)
+	}
+	return a, nil
 }
