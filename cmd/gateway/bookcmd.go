@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"exchange-gateway/client"
@@ -125,7 +126,10 @@ func (c bookCmd) refused(sys system, err error) error {
 // why is a refusal for people.
 func why(e *client.Error) string {
 	s := e.Detail
-	if s == "" {
+	switch {
+	case e.Code == client.ErrExchangeUnknown && len(e.Allowed) > 0: // whoever typed a command knows of no path
+		s = "This exchange is not enabled at the gateway. Enabled: " + strings.Join(e.Allowed, ", ") + "."
+	case s == "":
 		s = e.Error()
 	}
 	if e.Age > 0 {

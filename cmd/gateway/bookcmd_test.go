@@ -72,6 +72,7 @@ func TestBook_exitCodes(t *testing.T) {
 		{503, `{"code":"book_too_stale","detail":"x","reason":"circuit_open","retryable":true,"retry_after_ms":1000,"age_ms":90000}`, 4, []string{"The last copy is 1 min 30 s old."}},
 		{503, `{"code":"book_too_stale","detail":"x","reason":"timeout","retryable":true,"retry_after_ms":1000}`, 1, []string{"x"}},
 		{404, `{"code":"symbol_unknown","detail":"Nobody lists \u001b[31mthis."}`, 1, []string{"Nobody lists [31mthis."}},
+		{404, `{"code":"exchange_unknown","detail":"The path names an exchange that is not enabled here.","allowed":["binance","okx"]}`, 1, []string{"This exchange is not enabled at the gateway. Enabled: binance, okx."}},
 		{502, `<html>`, 1, []string{"502"}},
 		{200, `{}`, 1, []string{"not an answer of a gateway"}},
 	} {
