@@ -155,7 +155,7 @@ func (g *gateway) deaf(t *testing.T) *deafClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // it may be closed
-	if _, err := io.WriteString(conn, "GET /v1/stream HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+	if _, err := io.WriteString(conn, "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
