@@ -150,6 +150,8 @@ def main(argv=None):
         for line in itertools.islice(lines(gateway, options), options.rounds):
             print(line, flush=True)
     except AuthenticationError as err:
+        if os.environ.get("GATEWAY_KEY"):
+            return "the gateway does not take the key in GATEWAY_KEY. " + str(err)
         return "the gateway wants a key: set GATEWAY_KEY. " + str(err)
     except GatewayError as err:
         return str(err)

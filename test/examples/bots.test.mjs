@@ -66,6 +66,12 @@ describe('bots', () => {
     });
   });
 
+  it('Python: a wrong key is said to be one', async () => {
+    const wrong = `${gateway.key.slice(0, -1)}${gateway.key.endsWith('0') ? '1' : '0'}`;
+    const bot = run('python3', [example('python', 'quote_bot.py'), '--rounds', '1'], { env: { GATEWAY_URL: gateway.public, GATEWAY_KEY: wrong } });
+    await assert.rejects(bot, /does not take the key in GATEWAY_KEY/);
+  });
+
   it('JavaScript: a page with a live book', async (t) => {
     const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'] });
     t.after(() => browser.close());
