@@ -530,12 +530,12 @@ export class Gateway {
    * silenceMs (25,000), without a message, after which the connection counts as lost: the gateway sends one each 15 s; signal.
    */
   watchOrderBook(exchange, symbol, options) {
-    return new Watch(() => {
+    return new Books(new Watch(() => {
       const { depth = 50, everyMs, silenceMs = 25_000, signal } = only('watchOrderBook', options, 'depth', 'everyMs', 'silenceMs', 'signal');
       if (!(silenceMs > 0) || (everyMs !== undefined && !(everyMs > 0))) throw new TypeError('everyMs and silenceMs are numbers above 0');
       const connect = (lastEventID, stop) => this.#stream('/v1/stream/orderbook', { exchange, symbol, depth }, lastEventID, stop, true);
       return { kept: new Kept(exchange, symbol, depth), connect, everyMs, silenceMs, signal };
-    });
+    }));
   }
 
   /**
@@ -564,7 +564,7 @@ export class Gateway {
     const call = new Call(signal, this.#timeoutMs, loose);
     try {
       const res = await this.#ask(call, path, params, headers, loose);
-      if (res.status !== 200) throw await refusal(res);
+      if (res.status !== 200) throw await refusal(res, call.signal);
       if (!/^text\/event-stream\b/.test(res.headers.get('content-type') ?? '')) throw badAnswer('The answer is no stream of events.', { status: res.status });
       call.opened();
       return new Stream(res.body, call, loose);
@@ -578,8 +578,8 @@ export class Gateway {
     const call = new Call(signal, this.#timeoutMs);
     try {
       const res = await this.#ask(call, path, params, { accept: 'application/json, application/problem+json' });
-      if (res.status !== 200) throw await refusal(res);
-      const d = parse(await body(res));
+      if (res.status !== 200) throw await refusal(res, call.signal);
+      const d = parse(await body(res, call.signal));
       return read(d);
     } catch (err) {
       throw call.explain(err);
@@ -696,12 +696,22 @@ class Call {
   }
 }
 
-async function body(res) {
+/**
+ * A reader that a signal ends. The signal of fetch should do that, but Node's fetch can lose it when it collects garbage while an answer
+ * goes on (seen in 20.20): the connection then stays open.
+ */
+function cancelled(reader, signal) {
+  signal.addEventListener('abort', () => { reader.cancel(signal.reason).catch(() => {}); }, { once: true });
+  return reader;
+}
+
+async function body(res, signal) {
   if (!res.body) return '';
-  const reader = res.body.getReader(), decoder = new TextDecoder('utf-8', { fatal: true });
+  const reader = cancelled(res.body.getReader(), signal), decoder = new TextDecoder('utf-8', { fatal: true });
   let all = '', size = 0;
   for (;;) {
     const { done, value } = await reader.read();
+    signal.throwIfAborted();
     try {
       all += decoder.decode(value, { stream: !done });
     } catch {
@@ -731,8 +741,8 @@ function parse(text) {
 const FROM_A_PROXY = [429, 502, 503, 504];
 
 /** The error that an answer other than 200 is. */
-async function refusal(res) {
-  const said = await body(res).catch((err) => { if (err instanceof Wrong) return ''; throw err; });
+async function refusal(res, signal) {
+  const said = await body(res, signal).catch((err) => { if (err instanceof Wrong) return ''; throw err; });
   if (/^application\/problem\+json\b/.test(res.headers.get('content-type') ?? '')) {
     try {
       return problemError(parse(said), res.status, res.headers.get('retry-after'));
@@ -809,7 +819,7 @@ class Stream {
   #loose;
 
   constructor(body, call, loose) {
-    this.#reader = body.getReader();
+    this.#reader = cancelled(body.getReader(), call.signal);
     this.#call = call;
     this.#loose = loose;
   }
@@ -826,7 +836,7 @@ class Stream {
         .catch((err) => { throw this.#call.explain(err); });
       if (!got) return undefined;
       this.#pending = undefined;
-      if (got.done) throw unreachable('The stream ended.');
+      if (got.done) throw this.#call.explain(unreachable('The stream ended.'));
       try {
         const at = performance.now();
         for (const e of this.#events.feed(this.#decoder.decode(got.value, { stream: true }))) this.#ready.push({ ...e, at });
@@ -873,10 +883,47 @@ function turn() {
 // ---------------------------------------------------------------------------------------------------------------------
 // A watch.
 
+const dropped = new FinalizationRegistry((watch) => watch.end());
+
+/** What a consumer holds of a watch. A consumer that forgets to end it, and drops it, ends it when that is found out. */
+class Books {
+  #watch;
+
+  constructor(watch) {
+    this.#watch = watch;
+    dropped.register(this, watch);
+  }
+
+  [Symbol.asyncIterator]() { return this; }
+
+  async next() {
+    const watch = this.#watch;
+    try {
+      return await watch.next();
+    } finally {
+      this.#watch = watch; // so this is held, and the watch goes on, as long as somebody waits
+    }
+  }
+
+  async return(value) {
+    this.#watch.end();
+    return { done: true, value: await value };
+  }
+
+  async throw(err) {
+    this.#watch.end();
+    throw err;
+  }
+
+  static {
+    if (Symbol.asyncDispose) this.prototype[Symbol.asyncDispose] = async function dispose() { await this.return(); };
+  }
+}
+
 /**
- * A reader and an iterator. The reader reads always, from the first turn on, applies each message to the book that is kept, and
- * connects again as often as needed; it never waits for the consumer, so nothing grows old in buffers. The iterator gives the
- * newest state if that is another than the one it gave before: there is no queue between the two.
+ * A reader and what takes from it. The reader reads always, from the first turn on, applies each message to the book that is kept,
+ * and connects again as often as needed; it never waits for the consumer, so nothing grows old in buffers. A turn gives the newest
+ * state if that is another than the one before: there is no queue between the two.
  */
 class Watch {
   #begin; // gives what to read, or throws: with the first turn, as of a generator
@@ -898,26 +945,11 @@ class Watch {
 
   constructor(begin) { this.#begin = begin; }
 
-  [Symbol.asyncIterator]() { return this; }
-
+  /** The next turn, after those that were asked for before. */
   next() {
     const next = this.#turns.then(() => this.#next());
     this.#turns = next.catch(() => {});
     return next;
-  }
-
-  async return(value) {
-    this.#end();
-    return { done: true, value: await value };
-  }
-
-  async throw(err) {
-    this.#end();
-    throw err;
-  }
-
-  static {
-    if (Symbol.asyncDispose) this.prototype[Symbol.asyncDispose] = async function dispose() { await this.return(); };
   }
 
   async #next() {
@@ -935,7 +967,7 @@ class Watch {
       this.#shown = performance.now();
       return { done: false, value: this.#kept.take() };
     } catch (err) {
-      this.#end();
+      this.end();
       throw err;
     } finally {
       clearInterval(hold);
@@ -952,7 +984,7 @@ class Watch {
   }
 
   /** Ends the reader and its connection, at once. */
-  #end() {
+  end() {
     this.#done = true;
     this.#signal?.removeEventListener('abort', this.#aborted);
     this.#stop.abort();

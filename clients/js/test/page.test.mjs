@@ -71,3 +71,20 @@ test('without an invitation the browser keeps the page out, and the page says th
   const { text } = await open(t, { gateway: stage.admin, exchange: 'okx' }); // nobody is invited there
   await until('the page says so', async () => /^Stale \(disconnected\)/.test(await text('status')));
 });
+
+test('a loop in a page that computes gets the newest book each time', async (t) => {
+  const { page } = await open(t, { gateway: stage.public, exchange: 'okx', symbol: 'BTC/USDT' });
+  const turns = await page.evaluate(async (url) => {
+    const { Gateway } = await import('/clients/js/exchange-gateway.js');
+    const all = [];
+    for await (const b of new Gateway(url).watchOrderBook('okx', 'BTC/USDT', { depth: 5 })) {
+      if (b.stale) continue;
+      all.push([Date.now() - Date.parse(b.freshness.confirmed_at), b.freshness.ageMs, b.missed]);
+      if (all.length === 10) return all;
+      for (const end = Date.now() + 400; Date.now() < end;); // nothing is read meanwhile
+    }
+  }, stage.public);
+  // A loop that reads one version a turn would be 2 s behind in the end.
+  for (const [age, told] of turns) assert.ok(age < 1500 && told > age - 500, `${turns}`);
+  assert.ok(turns.reduce((sum, [, , missed]) => sum + missed, 0) >= 3, `${turns}`);
+});

@@ -1,6 +1,9 @@
 // Books that are kept from a stream, message by message, from a server that says what it is told to say.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as client from '../exchange-gateway.js';
 import { SNAPSHOT, STREAM, answer, canned, event, problem, until } from './stage.mjs';
 
@@ -199,6 +202,22 @@ test('return ends it at once, also while next waits', async () => {
   assert.equal(server.requests.length, 1);
 });
 
+test('a watch that is dropped is ended when that is found out, and not while somebody waits', async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc');
+  const server = await canned([STREAM + SNAPSHOT, 500, event('update', { seq: 2, prev_seq: 1 }), 60_000]);
+  ends.push(server.close);
+  const drop = async () => { // and gives what somebody waits for
+    const books = new Gateway(server.url).watchOrderBook('okx', 'BTC/USDT', { depth: 5 });
+    assert.equal((await books.next()).value.seq, 1);
+    return [books.next()];
+  };
+  const [waits] = await drop();
+  await until('the next book', () => { gc(); return Promise.race([waits.then((r) => r.value.seq === 2), wait(20)]); });
+  await until('the server notices', () => { gc(); return server.ended === 1; });
+  assert.equal(server.requests.length, 1);
+});
+
 test('a signal ends the connection while the loop does something else', async () => {
   const why = new Error('enough'), stop = new AbortController();
   const { books, next, server } = await watch([[STREAM + SNAPSHOT, 60_000]], { signal: stop.signal });
@@ -225,7 +244,7 @@ test('a loss and silence are seen by a slow loop, by the age that the book has t
     const began = performance.now();
     assert.deepEqual(state(await next()), LIVE);
     await until('the client connects again by itself', () => server.requests.length === 2);
-    await new Promise((resolve) => { setTimeout(resolve, 300); });
+    await wait(300);
     const b = await next();
     assert.deepEqual([state(b), b.missed], [['stale', reason], 0]);
     const { ageMs } = b.freshness, most = 250 + performance.now() - began;
