@@ -104,7 +104,7 @@ func (s *stage) connect() *client { return s.connectAs(nil, nil) }
 // connectAs opens a client that pauses before it reads, and whose messages are seen by another.
 func (s *stage) connectAs(pause func(), seen func(topic, *held)) *client {
 	s.t.Helper()
-	conn, _, err := websocket.Dial(s.t.Context(), "ws://gateway.test/v1/stream", &websocket.DialOptions{HTTPClient: s.client})
+	conn, _, err := websocket.Dial(s.t.Context(), "ws://localhost/v1/stream", &websocket.DialOptions{HTTPClient: s.client})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 func (s *stage) listen(of topic) *client {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
-	target := fmt.Sprintf("http://gateway.test/v1/stream/orderbook?exchange=%s&symbol=%s&depth=%d", of.id, url.QueryEscape(of.pair), of.depth)
+	target := fmt.Sprintf("http://localhost/v1/stream/orderbook?exchange=%s&symbol=%s&depth=%d", of.id, url.QueryEscape(of.pair), of.depth)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		s.t.Fatal(err)

@@ -32,7 +32,7 @@ type answer struct {
 
 // read asks for a book by REST, as a caller does.
 func (s *stage) read(id market.ExchangeID, pair string, depth int) (a answer, err error) {
-	target := fmt.Sprintf("http://gateway.test/v1/exchanges/%s/orderbook?depth=%d&symbol=%s", id, depth, url.QueryEscape(pair))
+	target := fmt.Sprintf("http://localhost/v1/exchanges/%s/orderbook?depth=%d&symbol=%s", id, depth, url.QueryEscape(pair))
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, target, nil)
 	if err != nil {
 		return a, err

@@ -32,7 +32,7 @@ type standing struct {
 // standing asks the gateway for an exchange's streams.
 func (s *stage) standing(id market.ExchangeID) standing {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, fmt.Sprintf("http://gateway.test/v1/exchanges/%s/status", id), nil)
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, fmt.Sprintf("http://localhost/v1/exchanges/%s/status", id), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
