@@ -140,7 +140,7 @@ export class ClockSkew extends GatewayError { readonly code: 'clock_skew' }
 export class ExchangeRestricted extends GatewayError { readonly code: 'exchange_restricted' }
 /** The exchange could not be reached, or answered with a server error. */
 export class UpstreamError extends GatewayError { readonly code: 'upstream_error' }
-/** The exchange's answer could not be decoded, or was a book that cannot be true. */
+/** The exchange's answer could not be decoded, or was a book that cannot be true or a balance out of a cache. */
 export class UpstreamBadResponse extends GatewayError { readonly code: 'upstream_bad_response' }
 /** The exchange asked the gateway to slow down. */
 export class UpstreamRateLimited extends GatewayError { readonly code: 'upstream_rate_limited' }

@@ -105,7 +105,7 @@ export class ClockSkew extends GatewayError {}
 export class ExchangeRestricted extends GatewayError {}
 /** The exchange could not be reached, or answered with a server error. */
 export class UpstreamError extends GatewayError {}
-/** The exchange's answer could not be decoded, or was a book that cannot be true. */
+/** The exchange's answer could not be decoded, or was a book that cannot be true or a balance out of a cache. */
 export class UpstreamBadResponse extends GatewayError {}
 /** The exchange asked the gateway to slow down. */
 export class UpstreamRateLimited extends GatewayError {}

@@ -314,7 +314,7 @@ class UpstreamError(GatewayError, ExchangeNotAvailable):
 
 
 class UpstreamBadResponse(GatewayError, BadResponse):
-    """The exchange's answer could not be decoded, or was a book that cannot be true."""
+    """The exchange's answer could not be decoded, or was a book that cannot be true or a balance out of a cache."""
     code = "upstream_bad_response"
 
 

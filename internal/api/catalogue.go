@@ -227,7 +227,7 @@ func Catalogue() []Entry {
 		},
 		{
 			CodeUpstreamBadResponse, 502, "Exchange's answer makes no sense", ccxtBadResponse, OriginExchange, true,
-			"The exchange's answer could not be decoded, or was a book that cannot be true.",
+			"The exchange's answer could not be decoded, or was a book that cannot be true or a balance out of a cache.",
 			"Retry after `Retry-After`.",
 		},
 		{

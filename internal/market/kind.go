@@ -20,7 +20,7 @@ const (
 	KindUnavailable               // dial, TLS, reset, EOF, 5xx; and every error that nobody classified
 	KindMaintenance               // the exchange says that it is closed
 	KindMalformed                 // an answer that cannot be decoded
-	KindSuspect                   // an answer that decodes to a book that cannot be true
+	KindSuspect                   // an answer that decodes, and cannot be true: a crossed book, a balance out of a cache
 	KindCircuitOpen               // not asked: the circuit is open
 	KindIsolated                  // not asked: an operator isolated the exchange
 	KindWithheld                  // not answered: an operator withheld it
