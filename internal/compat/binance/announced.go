@@ -46,8 +46,9 @@ func (q question) systemStatus(ctx context.Context) (*compat.Answer, error) {
 		return &compat.Answer{Body: []byte(`{"status":0,"msg":"normal"}`)}, nil
 	case market.VenueMaintenance:
 		return &compat.Answer{Body: []byte(`{"status":1,"msg":"system_maintenance"}`)}, nil
+	case market.VenueUnknown: // its testnet
 	}
-	return nil, refused(http.StatusNotFound, codeUnsupported, "The exchange announces nothing here.") // its testnet
+	return nil, refused(http.StatusNotFound, codeUnsupported, "The exchange announces nothing here.")
 }
 
 // unread tells whether there is no announcement that may be given, and nothing went wrong.
