@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -114,9 +115,18 @@ func (v *venue) dialCount() int {
 	return v.dials
 }
 
-// answer serves a book by REST as it is at the moment of the answer.
+// comparisonDepth is up to how many levels the feed asks for to compare, now and then.
+const comparisonDepth = 100
+
+// answer serves a book by REST as it is at the moment of the answer. Questions of the feed that are none of the procedure's,
+// which come after half a minute, and so on a slow machine alone, learn nothing.
 func (v *venue) answer(w http.ResponseWriter, r *http.Request) {
-	symbol := r.URL.Query().Get(v.dialect.restKey)
+	q := r.URL.Query()
+	if depth, err := strconv.Atoi(q.Get("limit") + q.Get("sz")); err == nil && depth <= comparisonDepth { // an exchange knows one of the two
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	symbol := q.Get(v.dialect.restKey)
 	v.mu.Lock()
 	v.asked[symbol]++
 	held := v.held
