@@ -61,6 +61,7 @@ func newApp(t *testing.T, tracer *tracing.Tracer) (*app.App, *exchangesim.Sim, c
 func ask(t *testing.T, a *app.App, target string) int {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	req.Host = "localhost"
 	req.Header.Set("Traceparent", clientParent)
 	w := httptest.NewRecorder()
 	a.Public().ServeHTTP(w, req)
