@@ -95,10 +95,16 @@ func TestBroken_hung(t *testing.T) {
 	staleIsBounded(t, start(t, client(t, server)))
 	liveIsNotDelayed(t, g)
 	eventually(t, "degraded", degradedBy(g, cache.DegradedWrite))
-	begin := time.Now()
-	g.Recall(t.Context(), "okx", market.Pair{Base: "ETH", Quote: "USDT"})
-	if took := time.Since(begin); took > 5*time.Millisecond {
-		t.Errorf("a stale answer waited %v for a redis that is known to hang", took)
+	var waited []time.Duration
+	for range 20 { // within an instant
+		begin := time.Now()
+		g.Recall(t.Context(), "okx", market.Pair{Base: "ETH", Quote: "USDT"})
+		if took := time.Since(begin); took > 5*time.Millisecond {
+			waited = append(waited, took)
+		}
+	}
+	if len(waited) > 1 { // one of them may be the probe
+		t.Errorf("stale answers waited %v for a redis that is known to hang", waited)
 	}
 	server.Thaw()
 	eventually(t, "whole again", func() bool { return g.Degraded() == nil })
