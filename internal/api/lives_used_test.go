@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"net/netip"
 	"path/filepath"
 	"strconv"
@@ -65,20 +64,8 @@ func TestLastUse_ofWhatIsOpen(t *testing.T) {
 		for _, w := range ways {
 			w.id, w.text = add()
 		}
-		ring, err := keys.Open(path, discard())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ran := make(chan struct{})
-		go func() {
-			defer close(ran)
-			_ = ring.Run(ctx)
-		}()
-		defer func() {
-			cancel()
-			<-ran
-		}()
+		ring, stop := followed(t, path)
+		defer stop()
 		r := newStreamRig(t, public, func(c *api.Config) {
 			c.Keys, c.Board, c.Desk, c.AdminOnLoopback = ring, newFakeBoard(), &fakeDesk{}, true
 		})

@@ -23,6 +23,25 @@ import (
 	"exchange-gateway/internal/market"
 )
 
+// followed is a ring that follows a keys file until stop.
+func followed(t *testing.T, path string) (ring *keys.Ring, stop func()) {
+	t.Helper()
+	ring, err := keys.Open(path, discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan struct{})
+	go func() {
+		defer close(ran)
+		_ = ring.Run(ctx)
+	}()
+	return ring, func() {
+		cancel()
+		<-ran
+	}
+}
+
 func authMessage(key string) string { return `{"op":"auth","key":"` + key + `"}` }
 
 // TestStreamAuth_whatIsWrongHasTheCodesOfRequests.
@@ -210,20 +229,8 @@ func TestRevoked_endsEveryStreamWithinTenSeconds(t *testing.T) {
 		revoked, gone := add("desk-a", time.Time{})
 		_, short := add("desk-b", time.Now().Add(time.Hour).Truncate(time.Second))
 		_, stays := add("desk-c", time.Time{})
-		ring, err := keys.Open(path, discard())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ran := make(chan struct{})
-		go func() {
-			defer close(ran)
-			_ = ring.Run(ctx)
-		}()
-		defer func() {
-			cancel()
-			<-ran
-		}()
+		ring, stop := followed(t, path)
+		defer stop()
 		board := newFakeBoard()
 		public, admin := newPipes(), newPipes()
 		r := newStreamRig(t, public, func(c *api.Config) {

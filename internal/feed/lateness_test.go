@@ -11,6 +11,18 @@ import (
 // skewed is how far the exchange's clock is from ours in these tests.
 const skewed = -3 * time.Second
 
+// stamped plays an exchange that stamps its changes, from when BTC's book is live.
+func stamped(t *testing.T, play func(t *testing.T, w *world, r *rig)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) {
+		w := newWorld(market.StreamRules{})
+		r := start(t, w)
+		r.watch(t, "BTC")
+		sleep(2 * time.Second)
+		play(t, w, r)
+	})
+}
+
 // changeAt sends a change of BTC's book that the exchange stamped so long ago.
 func (w *world) changeAt(ago time.Duration) {
 	stamp := time.Now().Add(skewed - ago)
@@ -38,11 +50,7 @@ func (r *rig) wantAge(t *testing.T, want time.Duration) {
 // TestFeed_aLateStreamMakesNoYoungBooks: however late the exchange's messages come, a book is as old as what they tell, by the
 // exchange's stamps and whatever its clock is off by.
 func TestFeed_aLateStreamMakesNoYoungBooks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(market.StreamRules{})
-		r := start(t, w)
-		r.watch(t, "BTC")
-		sleep(2 * time.Second)
+	stamped(t, func(t *testing.T, w *world, r *rig) {
 		for range 10 {
 			w.changeAt(100 * time.Millisecond)
 			sleep(time.Second)
@@ -81,11 +89,7 @@ func TestFeed_aLateStreamMakesNoYoungBooks(t *testing.T) {
 
 // TestFeed_anotherConnectionIsMeasuredByTheFirst: one that is late from its beginning has no measure of its own.
 func TestFeed_anotherConnectionIsMeasuredByTheFirst(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(market.StreamRules{})
-		r := start(t, w)
-		r.watch(t, "BTC")
-		sleep(2 * time.Second)
+	stamped(t, func(t *testing.T, w *world, r *rig) {
 		w.changeAt(0)
 		w.changeAt(0)
 		sleep(time.Second)
@@ -101,11 +105,7 @@ func TestFeed_anotherConnectionIsMeasuredByTheFirst(t *testing.T) {
 
 // TestFeed_oneWrongStampMakesNoOldBooks.
 func TestFeed_oneWrongStampMakesNoOldBooks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(market.StreamRules{})
-		r := start(t, w)
-		r.watch(t, "BTC")
-		sleep(2 * time.Second)
+	stamped(t, func(t *testing.T, w *world, r *rig) {
 		w.changeAt(-time.Hour) // an hour ahead
 		for range 10 {
 			w.changeAt(0)
@@ -118,11 +118,7 @@ func TestFeed_oneWrongStampMakesNoOldBooks(t *testing.T) {
 // TestFeed_aClockThatWasSetIsForgotten: an exchange that sets its clock back looks late, so its streams are not believed; two
 // hours later they are.
 func TestFeed_aClockThatWasSetIsForgotten(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(market.StreamRules{})
-		r := start(t, w)
-		r.watch(t, "BTC")
-		sleep(2 * time.Second)
+	stamped(t, func(t *testing.T, w *world, r *rig) {
 		change := func(ago time.Duration) {
 			w.changeAt(ago)
 			sleep(30 * time.Second)
@@ -145,11 +141,7 @@ func TestFeed_aClockThatWasSetIsForgotten(t *testing.T) {
 
 // TestFeed_aSnapshotIsNotLate: OKX stamps one with the last change of the book, however long ago that is.
 func TestFeed_aSnapshotIsNotLate(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld(market.StreamRules{})
-		r := start(t, w)
-		r.watch(t, "BTC")
-		sleep(2 * time.Second)
+	stamped(t, func(t *testing.T, w *world, r *rig) {
 		w.changeAt(0)
 		w.changeAt(0)
 		sleep(time.Second)
