@@ -228,7 +228,8 @@ type Balance struct {
 type Amount struct {
 	Free  Number `json:"free"`
 	Used  Number `json:"used"`
-	Total Number `json:"total"`
+	Total Number `json:"total"`          // less what is owed: it can be negative
+	Debt  Number `json:"debt,omitempty"` // what is owed, "" where nothing is
 }
 
 // ErrorEntry is one row of the gateway's catalogue of errors.

@@ -99,6 +99,15 @@ func TestTicker(t *testing.T) {
 	}
 }
 
+func TestBalance_debt(t *testing.T) {
+	s := answering(t, 200, jsonType, `{"exchange":"okx","account":"main","balances":{"BTC":{"free":"0","used":"0","total":"-0.250","debt":"0.250"},`+
+		`"USDT":{"free":"5","used":"0","total":"5"}}}`)
+	b, err := connect(t, s.URL, client.Options{}).Balance(t.Context(), "okx")
+	if err != nil || b.Balances["BTC"].Debt != "0.250" || b.Balances["BTC"].Total != "-0.250" || b.Balances["USDT"].Debt.Known() {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
 func TestTickers(t *testing.T) {
 	s := answering(t, 200, jsonType, golden(t, "tickers.json"))
 	all, err := connect(t, s.URL, client.Options{}).Tickers(t.Context(), "binance", "BTC/USDT", "ETH/USDT")

@@ -346,7 +346,10 @@ export interface Balance {
   readonly exchange: string;
   readonly account: string;
   readonly account_type: string;
-  readonly balances: Readonly<Record<string, { readonly free: Numeric; readonly used: Numeric; readonly total: Numeric }>>;
+  /** By asset. total is less what is owed, so it can be negative; debt is null where nothing is owed. */
+  readonly balances: Readonly<Record<string, {
+    readonly free: Numeric; readonly used: Numeric; readonly total: Numeric; readonly debt: Numeric | null;
+  }>>;
   readonly requested_at: string;
   readonly received_at: string;
   readonly timestamp: number | null;

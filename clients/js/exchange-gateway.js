@@ -408,7 +408,7 @@ function readBalance(d) {
   const balances = Object.create(null);
   for (const [asset, row] of Object.entries(object(d, 'balances'))) {
     if (!isObject(row)) throw new Wrong(`${show(row)} is no object`);
-    balances[asset] = { free: number(row, 'free'), used: number(row, 'used'), total: number(row, 'total') };
+    balances[asset] = { free: number(row, 'free'), used: number(row, 'used'), total: number(row, 'total'), debt: maybeNumber(row, 'debt') };
   }
   return {
     exchange: string(d, 'exchange'), account: string(d, 'account'), account_type: string(d, 'account_type'), balances,

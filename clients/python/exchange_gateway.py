@@ -690,7 +690,8 @@ class Funds:
     """An amount of one asset."""
     free: Decimal
     used: Decimal
-    total: Decimal
+    total: Decimal  #: less what is owed: it can be negative
+    debt: Optional[Decimal] = None  #: what is owed, None where nothing is
 
 
 @dataclass(frozen=True)
@@ -928,7 +929,7 @@ def _balance(d: _Doc, now: float) -> Balance:
     rows = {asset: _Doc(row) for asset, row in d.doc("balances").fields.items()}
     return Balance(
         exchange=d.text("exchange"), account=d.text("account"), account_type=d.text("account_type"),
-        balances={a: Funds(r.number("free"), r.number("used"), r.number("total")) for a, r in rows.items()},
+        balances={a: Funds(r.number("free"), r.number("used"), r.number("total"), r.maybe(r.number, "debt")) for a, r in rows.items()},
         requested_at=d.time("requested_at"), received_at=d.time("received_at"), timestamp=d.maybe(d.millis, "timestamp"),
     )
 

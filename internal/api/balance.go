@@ -85,6 +85,9 @@ func appendBalances(d *doc, b *gateway.BalanceAnswer) {
 		d.number("free", row.Free)
 		d.number("used", row.Used)
 		d.number("total", row.Total)
+		if debt, owed := row.Debt.Get(); owed {
+			d.number("debt", debt)
+		}
 		d.close('}')
 	}
 	d.close('}')

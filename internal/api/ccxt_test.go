@@ -200,6 +200,34 @@ func TestCCXT_errorsAreProblems(t *testing.T) {
 	}
 }
 
+// TestBalance_debt is in both forms where something is owed, in ccxt's also as the map of all debts, and nowhere else.
+func TestBalance_debt(t *testing.T) {
+	k, secret := newKey(t, keys.AccountRead)
+	r := newRig(t, func(c *api.Config) { c.Keys = keys.NewRing(k) })
+	n := market.MustNumber
+	body := func(query string) string {
+		return r.get("/v1/exchanges/okx/balance"+query, "X-API-Key", secret).Body.String()
+	}
+	if plain, ccxt := body(""), body("?format=ccxt"); strings.Contains(plain+ccxt, "debt") {
+		t.Errorf("nothing is owed: %s %s", plain, ccxt)
+	}
+	r.accounts.rows = []market.Balance{
+		{Asset: "BTC", Free: n("0"), Used: n("0"), Total: n("-0.250"), Debt: market.Some(n("0.250"))},
+		{Asset: "USDT", Free: n("5"), Used: n("0"), Total: n("5")},
+		{Asset: "debt", Free: n("1"), Used: n("0"), Total: n("1")},
+	}
+	for query, want := range map[string][]string{
+		"":             {`"BTC":{"free":"0","used":"0","total":"-0.250","debt":"0.250"},"USDT":{"free":"5","used":"0","total":"5"},`},
+		"?format=ccxt": {`"debt":{"BTC":0.250},"BTC":{`, `"BTC":{"free":0,"used":0,"total":-0.250,"debt":0.250},"USDT":{"free":5,"used":0,"total":5}}`},
+	} {
+		for _, part := range want {
+			if got := body(query); !strings.Contains(got, part) {
+				t.Errorf("%q: %s, want %s in it", query, got, part)
+			}
+		}
+	}
+}
+
 // TestCCXT_anAssetNamedLikeAField does not hide the field.
 func TestCCXT_anAssetNamedLikeAField(t *testing.T) {
 	k, secret := newKey(t, keys.AccountRead)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"exchange-gateway/internal/gateway"
@@ -161,14 +162,15 @@ func appendBareTop(d *doc, price, size string, l market.Level, has bool) {
 // ccxtField tells whether a balance of ccxt has a field of this name beside its assets.
 func ccxtField(name string) bool {
 	switch name {
-	case "info", "timestamp", "datetime", "free", "used", "total":
+	case "info", "timestamp", "datetime", "free", "used", "total", "debt":
 		return true
 	}
 	return false
 }
 
 // appendCCXTBalances writes each asset as a field of its own, and each amount in the map of its kind. An asset whose name is
-// that of another field, which no exchange has today, is in the maps alone.
+// that of another field, which no exchange has today, is in the maps alone. A debt is there where there is one, as in ccxt,
+// and the map of them with the first.
 func appendCCXTBalances(d *doc, b *gateway.BalanceAnswer) {
 	d.open('{')
 	d.object("info")
@@ -186,9 +188,12 @@ func appendCCXTBalances(d *doc, b *gateway.BalanceAnswer) {
 	d.close('}')
 	d.epoch("timestamp", b.UpdatedAt)
 	d.time("datetime", b.UpdatedAt)
-	appendAmounts(d, "free", b.Rows, func(r *market.Balance) market.Number { return r.Free })
-	appendAmounts(d, "used", b.Rows, func(r *market.Balance) market.Number { return r.Used })
-	appendAmounts(d, "total", b.Rows, func(r *market.Balance) market.Number { return r.Total })
+	appendAmounts(d, "free", b.Rows, func(r *market.Balance) (market.Number, bool) { return r.Free, true })
+	appendAmounts(d, "used", b.Rows, func(r *market.Balance) (market.Number, bool) { return r.Used, true })
+	appendAmounts(d, "total", b.Rows, func(r *market.Balance) (market.Number, bool) { return r.Total, true })
+	if slices.ContainsFunc(b.Rows, func(r market.Balance) bool { return !r.Debt.IsZero() }) {
+		appendAmounts(d, "debt", b.Rows, func(r *market.Balance) (market.Number, bool) { return r.Debt.Get() })
+	}
 	for i := range b.Rows {
 		row := &b.Rows[i]
 		if ccxtField(row.Asset) {
@@ -199,16 +204,21 @@ func appendCCXTBalances(d *doc, b *gateway.BalanceAnswer) {
 		d.bare("free", row.Free)
 		d.bare("used", row.Used)
 		d.bare("total", row.Total)
+		if debt, owed := row.Debt.Get(); owed {
+			d.bare("debt", debt)
+		}
 		d.close('}')
 	}
 	d.close('}')
 }
 
-func appendAmounts(d *doc, name string, rows []market.Balance, amount func(*market.Balance) market.Number) {
+func appendAmounts(d *doc, name string, rows []market.Balance, amount func(*market.Balance) (market.Number, bool)) {
 	d.object(name)
 	for i := range rows {
-		d.asset(rows[i].Asset)
-		d.b = amount(&rows[i]).AppendText(d.b)
+		if n, ok := amount(&rows[i]); ok {
+			d.asset(rows[i].Asset)
+			d.b = n.AppendText(d.b)
+		}
 	}
 	d.close('}')
 }

@@ -28,11 +28,13 @@ const (
 	KeyES256   KeyKind = "es256"   // Coinbase Advanced Trade
 )
 
-// Balance is what an account holds of one asset, as plain decimals. Total is free plus locked.
+// Balance is what an account holds of one asset, as plain decimals. Total is free plus locked, less the debt. Only OKX's
+// trading account shows a debt.
 type Balance struct {
 	Asset  string `json:"asset"`
 	Free   string `json:"free"`
 	Locked string `json:"locked,omitempty"`
+	Debt   string `json:"debt,omitempty"` // what is owed, from zero up
 }
 
 // Credential is a key that a simulated venue knows, with the account behind it.

@@ -26,6 +26,9 @@ func ExampleCredentials() []Credential {
 		{Name: "okx", Venue: "okx", Kind: KeyHMAC, Key: "00000000-0000-4000-8000-00000000e001", Secret: exampleText("EXAMPLE0", 32), Passphrase: "Example-passphrase-1"},
 		{Name: "okx-demo", Venue: "okx", Kind: KeyHMAC, Key: "00000000-0000-4000-8000-00000000e002", Secret: exampleText("EXAMPLE1", 32), Passphrase: "Example-passphrase-2", Demo: true},
 		{Name: "okx-eea", Venue: "okx", Kind: KeyHMAC, Key: "00000000-0000-4000-8000-00000000e003", Secret: exampleText("EXAMPLE2", 32), Passphrase: "Example-passphrase-3", Region: "eea"},
+		{Name: "okx-margin", Venue: "okx", Kind: KeyHMAC, Key: "00000000-0000-4000-8000-00000000e004", Secret: exampleText("EXAMPLE3", 32), Passphrase: "Example-passphrase-4", Balances: []Balance{
+			{Asset: "BTC", Debt: "0.25"}, {Asset: "USDT", Free: "30000"}, {Asset: "USDC", Free: "100", Debt: "40"},
+		}},
 		{Name: "coinbase-es256", Venue: "coinbase", API: "advanced", Kind: KeyES256, Key: "organizations/00000000-0000-4000-8000-00000000e010/apiKeys/00000000-0000-4000-8000-00000000e011", Secret: exampleES256("coinbase")},
 		{Name: "coinbase-ed25519", Venue: "coinbase", API: "advanced", Kind: KeyEd25519, Key: "00000000-0000-4000-8000-00000000e012", Secret: base64.StdEncoding.EncodeToString(exampleEd25519("coinbase"))},
 		{Name: "coinbase-exchange", Venue: "coinbase", API: "exchange", Kind: KeyHMAC, Key: "0000000000000000000000000000e013", Secret: base64.StdEncoding.EncodeToString([]byte(exampleText("EXAMPLE-EXCHANGE-SECRET-", 64))), Passphrase: "examplephrase"},

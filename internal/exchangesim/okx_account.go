@@ -37,15 +37,15 @@ func (o *okx) holdings(c *call, wallet string) ([]holding, answer, bool) {
 // usd values a holding through the USDT pair; zero if there is none.
 func (o *okx) usd(c *call, h holding) amount {
 	if h.asset == "USDT" || h.asset == "USD" || h.asset == "USDC" {
-		return h.total()
+		return h.equity()
 	}
 	if p, ok := o.v.pairs[h.asset+"-USDT"]; ok && !p.recorded {
-		return h.total().mul(p.tick.amount(p.mid(c.now)))
+		return h.equity().mul(p.tick.amount(p.mid(c.now)))
 	}
 	return amountOf(0)
 }
 
-// balance is the trading account in spot mode: many fields are "" there.
+// balance is the trading account in spot mode: many fields are "" there. A currency that is owed has those of a debt.
 func (o *okx) balance(c *call) answer {
 	held, a, ok := o.holdings(c, "trading")
 	if !ok {
@@ -57,8 +57,8 @@ func (o *okx) balance(c *call) answer {
 		value := o.usd(c, h)
 		sum = sum.add(value)
 		row := object{
-			"ccy": h.asset, "availBal": h.free.plain(), "frozenBal": h.locked.plain(), "ordFrozen": h.locked.plain(), "cashBal": h.total().plain(),
-			"eq": h.total().plain(), "eqUsd": value.plain(), "disEq": value.plain(), "availEq": "", "uTime": changed, "collateralEnabled": false,
+			"ccy": h.asset, "availBal": h.free.plain(), "frozenBal": h.locked.plain(), "ordFrozen": h.locked.plain(), "cashBal": h.equity().plain(),
+			"eq": h.equity().plain(), "eqUsd": value.plain(), "disEq": value.plain(), "availEq": "", "uTime": changed, "collateralEnabled": false,
 			"spotBal": h.total().plain(), "fixedBal": "0", "isoEq": "0", "rewardBal": "0", "smtSyncEq": "0", "spotCopyTradingEq": "0",
 			"spotIsoBal": "0", "stgyEq": "0", "twap": "0", "upl": "0", "notionalLever": "0",
 		}
@@ -67,6 +67,9 @@ func (o *okx) balance(c *call) answer {
 			"mmr", "openAvgPx", "spotInUseAmt", "spotUpl", "spotUplRatio", "totalPnl", "totalPnlRatio", "uplLiab",
 		} {
 			row[empty] = ""
+		}
+		if !h.debt.isZero() { // only an account that can borrow has these
+			row["liab"], row["crossLiab"], row["isoLiab"], row["interest"] = h.debt.plain(), h.debt.plain(), "0", "0"
 		}
 		details = append(details, row)
 	}

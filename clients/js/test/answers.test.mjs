@@ -34,6 +34,13 @@ test('a book keeps every digit', async () => {
   assert.equal(server.requests[0].split(' ')[1], '/v1/exchanges/okx/orderbook?symbol=BTC%2FUSDT&depth=2&max_age_ms=2000&require=live');
 });
 
+test('a debt is where something is owed', async () => {
+  const rows = { BTC: { free: '0', used: '0', total: '-0.250', debt: '0.250' }, USDT: { free: '5', used: '0', total: '5' } };
+  const said = { exchange: 'okx', account: 'main', account_type: 'trading', balances: rows, requested_at: '', received_at: '', timestamp: null };
+  const [b] = await ask(answer(said), { call: (gw) => gw.balance('okx') });
+  assert.deepEqual([b.balances.BTC.debt, b.balances.BTC.total, b.balances.USDT.debt], ['0.250', '-0.250', null]);
+});
+
 test('numbers are compared and halved as they are', async () => {
   const up = ['-10', '-9.5', '0', '0.00000001', '0.1', '0.10000000000000000001', '0.2', '1', '9.99', '10.5', '10.50001', '100', '123456789012345678901234567890'];
   for (const [i, a] of up.entries()) {

@@ -32,6 +32,13 @@ class Answers(unittest.TestCase):
         self.assertEqual((b.mid, b.spread, b.nonce, b.timestamp.microsecond), (Decimal("64073.05"), Decimal("0.10"), 7, 118000))
         self.assertEqual(server.requests[0].split(" ")[1], "/v1/exchanges/okx/orderbook?symbol=BTC%2FUSDT&depth=2&max_age_ms=2000&require=live")
 
+    def test_a_debt_is_where_something_is_owed(self):
+        rows = {"BTC": {"free": "0", "used": "0", "total": "-0.250", "debt": "0.250"}, "USDT": {"free": "5", "used": "0", "total": "5"}}
+        said = {"exchange": "okx", "account": "main", "account_type": "trading", "balances": rows, "timestamp": None,
+                "requested_at": "2026-11-29T02:00:00.123Z", "received_at": "2026-11-29T02:00:00.243Z"}
+        b, _ = ask(answer(said), lambda gw: gw.balance("okx"))
+        self.assertEqual([str(b.balances["BTC"].debt), str(b.balances["BTC"].total), b.balances["USDT"].debt], ["0.250", "-0.250", None])
+
     def test_mid_is_exact_whatever_the_context_rounds_to(self):
         deep = dict(BOOK, bids=[["0.%s1" % ("0" * 40), "1"]], asks=[["123456789012345678901234567890", "1"]])
         b, _ = ask(answer(deep), book)

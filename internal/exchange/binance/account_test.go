@@ -85,6 +85,19 @@ func TestBalances_refuses(t *testing.T) {
 	}
 }
 
+// TestBalances_owesNothing: the spot wallet cannot owe. What is borrowed on margin is another wallet, which is not read, also
+// where an old account calls its spot wallet MARGIN; and an amount below zero, should one come, is not hidden.
+func TestBalances_owesNothing(t *testing.T) {
+	b, err := balancesOf(t, `{"accountType":"MARGIN","balances":[`+
+		`{"asset":"BTC","free":"-0.25000000","locked":"0.00000000","borrowed":"0.25000000","interest":"0.00001000"}]}`)
+	if err != nil || len(b.Rows) != 1 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	if r := b.Rows[0]; r.Free.String() != "-0.25000000" || r.Total.Sign() >= 0 || !r.Debt.IsZero() {
+		t.Errorf("got %+v", r)
+	}
+}
+
 func TestBalances_wallets(t *testing.T) {
 	v, rig := venueOn(t, good)
 	same(t, "wallets", fmt.Sprint(v.Wallets()), "[trading]")

@@ -76,6 +76,19 @@ func TestProfile_totalIsTheirs(t *testing.T) {
 	}
 }
 
+// TestBalances_overdrawn: Coinbase states no debts. What is overdrawn is below zero, and is shown as it is said.
+func TestBalances_overdrawn(t *testing.T) {
+	f := func(c market.Credential, a answer, want string) {
+		t.Helper()
+		b, _, err := balances(t, c, a)
+		if err != nil || rows(b) != want || !b.Rows[0].Debt.IsZero() {
+			t.Errorf("got %v, %v, want %s without a debt", b, err, want)
+		}
+	}
+	f(exchangeKey(), says(200, `[{"id":"1","currency":"USD","balance":"-12.50","hold":"0.00","available":"-12.50"}]`), "USD -12.50+0.00=-12.50")
+	f(advancedKey(), accountPage("", accountRow(1, "USD", "-12.50", "0")), "USD -12.50+0=-12.50")
+}
+
 func accountRow(id int, currency, free, hold string) string {
 	return fmt.Sprintf(`{"uuid":"id-%d","currency":%q,"active":true,"deleted_at":null,"type":"ACCOUNT_TYPE_CRYPTO",`+
 		`"available_balance":{"value":%q,"currency":%q},"hold":{"value":%q,"currency":%q}}`, id, currency, free, currency, hold, currency)

@@ -109,22 +109,78 @@ type wireTrading struct {
 	Details *[]json.RawMessage `json:"details"`
 }
 
-// wireDetail is one currency of the trading account. Cash balance and equity are left alone: neither is free plus used
-// where there are open derivatives or bots.
+// wireDetail is one currency of the trading account. Without a debt, cash balance and equity say only that the row is one:
+// neither is free plus used where there are open derivatives or bots. What a spot account does not have is "" in it.
 type wireDetail struct {
 	Currency  text `json:"ccy"`
 	Free      text `json:"availBal"`
 	FreeOld   text `json:"availEq"` // stands for availBal on answers of 2021 for multi-currency accounts
 	Used      text `json:"frozenBal"`
+	Cash      text `json:"cashBal"`
+	Equity    text `json:"eq"`
+	Owed      text `json:"liab"`
+	Interest  text `json:"interest"`
 	UpdatedAt text `json:"uTime"` // the last change of this currency; can be years old
 }
 
-// wireFunding is one currency of the funding account.
+// balance converts one currency; held tells whether any of its amounts is not zero. Of a currency that is owed nothing may
+// be available or frozen: free plus used would then say zero, or what was borrowed, so the total is the equity.
+func (w wireDetail) balance() (b market.Balance, held bool, err error) {
+	if w.Free == "" {
+		w.Free = w.FreeOld
+	}
+	b, r := market.Balance{Asset: string(w.Currency)}, amounts{}
+	b.Free, b.Used = r.read(w.Free), r.read(w.Used)
+	cash, equity, owed, interest := r.maybe(w.Cash), r.maybe(w.Equity), r.maybe(w.Owed), r.maybe(w.Interest)
+	b.Total = market.NumberOf(b.Free.Decimal().Add(b.Used.Decimal()))
+	switch {
+	case !owed.IsZero():
+		if owed.Sign() < 0 {
+			owed = market.NumberOf(owed.Decimal().Neg())
+		}
+		b.Debt = market.Some(owed)
+		b.Total = r.read(w.Equity)
+	case equity.Sign() < 0:
+		b.Total = equity
+	}
+	if r.bad {
+		return b, false, fmt.Errorf("%w: %s", errAmount, b.Asset)
+	}
+	return b, !b.IsZero() || !cash.IsZero() || !equity.IsZero() || !interest.IsZero(), nil
+}
+
+// amounts reads the amounts of one row and remembers whether one could not be read.
+type amounts struct{ bad bool }
+
+func (r *amounts) read(t text) market.Number {
+	n, ok := t.number()
+	r.bad = r.bad || !ok
+	return n
+}
+
+// maybe reads an amount that need not be there: "" is zero.
+func (r *amounts) maybe(t text) market.Number {
+	if t == "" {
+		return market.Number{}
+	}
+	return r.read(t)
+}
+
+// wireFunding is one currency of the funding account. Nothing can be owed there.
 type wireFunding struct {
 	Currency text `json:"ccy"`
 	Free     text `json:"availBal"`
 	Used     text `json:"frozenBal"`
 	Total    text `json:"bal"`
+}
+
+func (w wireFunding) balance() (b market.Balance, held bool, err error) {
+	b, r := market.Balance{Asset: string(w.Currency)}, amounts{}
+	b.Free, b.Used, b.Total = r.read(w.Free), r.read(w.Used), r.read(w.Total)
+	if r.bad {
+		return b, false, fmt.Errorf("%w: %s", errAmount, b.Asset)
+	}
+	return b, !b.IsZero(), nil
 }
 
 var (
@@ -149,11 +205,7 @@ func tradingBalances(v *Venue, call market.Call, r *exchange.Response) (*market.
 		if err := json.Unmarshal(raw, &w); err != nil {
 			return nil, v.malformed(call, r, shapeOf(err))
 		}
-		if w.Free == "" {
-			w.Free = w.FreeOld
-		}
-		// free + used, exactly: OKX sends no total that holds in every account mode.
-		if err := s.add(w.Currency, w.Free, w.Used, nil); err != nil {
+		if err := s.add(w.balance()); err != nil {
 			return nil, v.malformed(call, r, err)
 		}
 		if at, ok := w.UpdatedAt.millis(); ok && at.After(s.updatedAt) {
@@ -171,7 +223,7 @@ func fundingBalances(v *Venue, call market.Call, r *exchange.Response) (*market.
 	}
 	var s sheet
 	for _, w := range rows {
-		if err := s.add(w.Currency, w.Free, w.Used, &w.Total); err != nil {
+		if err := s.add(w.balance()); err != nil {
 			return nil, v.malformed(call, r, err)
 		}
 	}
@@ -186,36 +238,22 @@ type sheet struct {
 	updatedAt time.Time
 }
 
-// add takes one row; without a total it is the exact sum. Rows of zero are checked and left out.
-func (s *sheet) add(currency, free, used text, total *text) error {
-	asset := string(currency)
-	if !isCurrency(asset) {
+// add takes one row. Rows that hold nothing are checked and left out.
+func (s *sheet) add(row market.Balance, held bool, unreadable error) error {
+	if !isCurrency(row.Asset) {
 		return errCurrency
 	}
-	if s.seen[asset] {
-		return fmt.Errorf("%w: %s", errTwice, asset)
+	if s.seen[row.Asset] {
+		return fmt.Errorf("%w: %s", errTwice, row.Asset)
 	}
 	if s.seen == nil {
 		s.seen = make(map[string]bool)
 	}
-	s.seen[asset] = true
-	row, ok := market.Balance{Asset: asset}, true
-	read := func(to *market.Number, from text) {
-		n, readable := from.number()
-		*to, ok = n, ok && readable
+	s.seen[row.Asset] = true
+	if unreadable != nil {
+		return unreadable
 	}
-	read(&row.Free, free)
-	read(&row.Used, used)
-	if total != nil {
-		read(&row.Total, *total)
-	}
-	if !ok {
-		return fmt.Errorf("%w: %s", errAmount, asset)
-	}
-	if total == nil {
-		row.Total = market.NumberOf(row.Free.Decimal().Add(row.Used.Decimal()))
-	}
-	if !row.Free.IsZero() || !row.Used.IsZero() || !row.Total.IsZero() {
+	if held {
 		s.rows = append(s.rows, row)
 	}
 	return nil

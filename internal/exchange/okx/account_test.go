@@ -12,7 +12,11 @@ import (
 func balancesText(b *market.Balances) string {
 	var s []string
 	for _, r := range b.Rows {
-		s = append(s, fmt.Sprintf("%s %v+%v=%v", r.Asset, r.Free, r.Used, r.Total))
+		row := fmt.Sprintf("%s %v+%v=%v", r.Asset, r.Free, r.Used, r.Total)
+		if debt, owed := r.Debt.Get(); owed {
+			row += fmt.Sprintf(" owed %v", debt)
+		}
+		s = append(s, row)
 	}
 	return strings.Join(s, ", ")
 }
@@ -69,6 +73,25 @@ func TestBalances_rows(t *testing.T) {
 	f(trading, `{"ccy":"A","availBal":1.10,"frozenBal":0}`, "A 1.10+0=1.10")
 	f(trading, `{"ccy":"A","availBal":"123456789012345678.123456789","frozenBal":"0.000000000000000001"}`,
 		"A 123456789012345678.123456789+0.000000000000000001=123456789012345678.123456789000000001")
+	// Debts. A row is left out only if there is nothing of it at all; where something is owed the equity is the total.
+	row := func(amounts string) string { return `{"ccy":"A","availBal":"0","frozenBal":"0",` + amounts + `}` }
+	f(trading, row(`"eq":"-0.25","cashBal":"-0.25","liab":"0.25","interest":"0.00001"`), "A 0+0=-0.25 owed 0.25")
+	f(trading, row(`"eq":"-0.250","cashBal":"-0.25","liab":"-0.2500"`), "A 0+0=-0.250 owed 0.2500") // has come with either sign
+	f(trading, `{"ccy":"A","availBal":"60","frozenBal":"5","eq":"25","cashBal":"65","liab":"40","interest":"0"}`, "A 60+5=25 owed 40")
+	f(trading, row(`"eq":"-1","cashBal":"0","liab":"0"`), "A 0+0=-1") // a loss that is not settled
+	f(trading, row(`"eq":"-1","cashBal":"0","liab":""`), "A 0+0=-1")
+	f(trading, row(`"eq":"0","cashBal":"-1"`), "A 0+0=0")
+	f(trading, row(`"eq":"1","cashBal":"0"`), "A 0+0=0")
+	f(trading, row(`"eq":"0","cashBal":"0","interest":"0.00001"`), "A 0+0=0")
+	f(trading, row(`"eq":"0","cashBal":"0","liab":"0","interest":"0"`), "")
+	f(trading, row(`"eq":"","cashBal":"","liab":"","interest":""`), "")
+	f(trading, row(`"eq":null,"cashBal":null,"liab":null`), "")
+	for _, bad := range []string{
+		row(`"eq":"x"`), row(`"cashBal":"1,5"`), row(`"liab":"NaN"`), row(`"interest":"1e99"`),
+		row(`"liab":"0.25"`), row(`"liab":"0.25","eq":""`), // owed, and no total
+	} {
+		f(trading, bad, "error")
+	}
 	for _, bad := range []string{
 		`{"ccy":"A","availBal":"","frozenBal":"0"}`, `{"ccy":"A","availBal":"","availEq":"","frozenBal":"0"}`,
 		`{"ccy":"A","availBal":null,"frozenBal":"0"}`, `{"ccy":"A","availBal":"1","frozenBal":""}`, `{"ccy":"A","availBal":"1"}`,

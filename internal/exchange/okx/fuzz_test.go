@@ -163,6 +163,7 @@ func FuzzListings(f *testing.F) {
 func FuzzBalances(f *testing.F) {
 	seed(f, "http_get_account_balance.json", "http_get_asset_balances.json")
 	f.Add([]byte(`{"code":"0","data":[{"details":[{"ccy":"A","availBal":"1e-30","frozenBal":"1e30"}]}]}`))
+	f.Add([]byte(`{"code":"0","data":[{"details":[{"ccy":"A","availBal":"0","frozenBal":"0","cashBal":"-1","eq":"-1","liab":"1","interest":"0.1"}]}]}`))
 	f.Add([]byte(`{"code":"50102","msg":""}`))
 	w, _, a := wired(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -177,11 +178,14 @@ func FuzzBalances(f *testing.F) {
 			}
 			seen := make(map[string]bool)
 			for _, r := range b.Rows {
-				if r.Asset == "" || seen[r.Asset] || r.Free.IsZero() && r.Used.IsZero() && r.Total.IsZero() {
+				if r.Asset == "" || seen[r.Asset] || wallet == market.WalletFunding && r.IsZero() {
 					t.Fatalf("%+v", r)
 				}
 				seen[r.Asset] = true
-				if wallet == market.WalletTrading && !r.Free.Decimal().Add(r.Used.Decimal()).Equal(r.Total.Decimal()) {
+				if debt, owed := r.Debt.Get(); owed && (debt.Sign() <= 0 || wallet == market.WalletFunding) {
+					t.Fatalf("%+v", r)
+				}
+				if r.Debt.IsZero() && r.Total.Sign() >= 0 && wallet == market.WalletTrading && !r.Free.Decimal().Add(r.Used.Decimal()).Equal(r.Total.Decimal()) {
 					t.Fatalf("%+v", r)
 				}
 			}

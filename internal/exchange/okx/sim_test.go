@@ -94,6 +94,15 @@ func TestSimulated_good(t *testing.T) {
 	}
 }
 
+// TestSimulated_debts: an account that is short, and one that borrowed part of what it holds.
+func TestSimulated_debts(t *testing.T) {
+	_, v := simulated(t, exchangesim.Config{Unlimited: true}, "")
+	b, err := simulatedAccount(t, v, "okx-margin", false).Balances(t.Context(), market.WalletTrading)
+	if want := "BTC 0+0=-0.25 owed 0.25, USDT 30000+0=30000, USDC 100+0=60 owed 40"; err != nil || balancesText(b) != want {
+		t.Errorf("%v, %v, want %s", balancesText(b), err, want)
+	}
+}
+
 func TestSimulated_keys(t *testing.T) {
 	f := func(region, name string, demo bool, kind market.Kind, code string) {
 		t.Helper()
