@@ -68,7 +68,16 @@ func (s settings) sources(sys system) config.Sources {
 	}
 }
 
-func (s settings) load(sys system) (config.Config, error) { return config.Load(s.sources(sys)) }
+// load reads the configuration. What the next release refuses is said on standard error.
+func (s settings) load(sys system) (config.Config, error) {
+	return s.loadWith(sys, func(w config.Warning) { fmt.Fprintf(sys.err, "Warning: %v\n", w) })
+}
+
+func (s settings) loadWith(sys system, warn func(config.Warning)) (config.Config, error) {
+	sources := s.sources(sys)
+	sources.Warn = warn
+	return config.Load(sources)
+}
 
 func lookup(env []string, name string) string {
 	value := ""

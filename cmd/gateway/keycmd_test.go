@@ -245,7 +245,6 @@ func TestClient_set(t *testing.T) {
 	f("nothing to change", "desk-a")
 	f("a client's name", "Desk", "--streams", "1")
 	f("streams is -1", "desk-a", "--streams=-1")
-	f("max_age_ms is 90000000", "desk-a", "--max-age", "25h", "--set", "stale_max_age=48h")
 	f("no copy older than stale_max_age is served, which is 1h0m0s here", "desk-a", "--max-age", "2h")
 	f("stale_max_age is served, which is 1m0s here", "desk-a", "--max-age", "61s", "--set", "stale_max_age=1m", "--set", "default_max_age=10s")
 	f("max_age_ms is -1000", "desk-a", "--max-age=-1s")

@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
+	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/market"
 )
 
@@ -21,14 +19,9 @@ func keyOf(file string, env []string, name string) (market.Secret, error) {
 	if file == "" {
 		return market.Secret{}, nil
 	}
-	in, err := os.Open(file)
+	text, err := config.Text(file)
 	if err != nil {
 		return market.Secret{}, fmt.Errorf("key file: %w", err)
 	}
-	defer in.Close() // nothing was written
-	text, err := io.ReadAll(io.LimitReader(in, maxKeyFile))
-	if err != nil {
-		return market.Secret{}, fmt.Errorf("key file: %w", err)
-	}
-	return market.NewSecret(strings.TrimSpace(string(text))), nil
+	return market.NewSecret(text), nil
 }

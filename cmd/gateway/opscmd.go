@@ -23,9 +23,6 @@ type opsFlags struct {
 	Output  string `short:"o" enum:"table,json" default:"table" placeholder:"FORMAT" help:"table or json, default table."`
 }
 
-// maxKeyFile bounds the file of one key.
-const maxKeyFile = 4 << 10
-
 func (f opsFlags) client(sys system) (*opscli.Client, error) {
 	key, err := keyOf(f.KeyFile, sys.env, "GATEWAY_OPS_KEY")
 	if err != nil {

@@ -18,11 +18,19 @@ type serveCmd struct {
 
 // Run serves until ctx ends.
 func (s serveCmd) Run(ctx context.Context, sys system) error {
-	conf, err := s.load(sys)
+	var warnings []config.Warning // there is no log before the configuration
+	conf, err := s.loadWith(sys, func(w config.Warning) { warnings = append(warnings, w) })
 	if err != nil {
 		return err
 	}
 	log, level := newLog(sys.err, conf.Log)
+	warn := func(w config.Warning) {
+		log.WarnContext(ctx, "a file was found in the working directory; the next release looks beside the configuration file alone",
+			slog.String("setting", w.Setting), slog.String("used", w.Used), slog.String("move_to", w.Instead))
+	}
+	for _, w := range warnings {
+		warn(w)
+	}
 	tracer, flush, err := startTracing(ctx, sys.env, log)
 	if err != nil {
 		return err
@@ -30,7 +38,7 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 	defer flush() // after the drain, and whatever ends it
 	a, err := app.New(conf, app.Options{
 		Log: log, Level: level, Version: thisBuild().Version, Tracer: tracer,
-		Load: func() (config.Config, error) { return s.load(sys) },
+		Load: func() (config.Config, error) { return s.loadWith(sys, warn) },
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -117,7 +118,7 @@ func trust(id market.ExchangeID, e config.Exchange) (*tls.Config, error) {
 		pool = x509.NewCertPool() // a machine without certificates trusts the file alone
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("exchanges.%s.ca_file: %s holds no certificate in PEM", id, e.CAFile)
+		return nil, fmt.Errorf("exchanges.%s.ca_file: %w", id, cmp.Or(config.PEM(e.CAFile), fmt.Errorf("%s holds no certificate in PEM", e.CAFile)))
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
 
@@ -33,7 +34,7 @@ func (c *Config) check(given map[string]string) error {
 	p.between("fresh_for", c.FreshFor, 50*time.Millisecond, time.Minute)
 	p.between("stale_wait", c.StaleWait, 0, 10*time.Second)
 	p.between("stale_warn_after", c.StaleWarnAfter, time.Second, 24*time.Hour)
-	p.between("stale_max_age", c.StaleMaxAge, c.FreshFor, 7*24*time.Hour)
+	p.between("stale_max_age", c.StaleMaxAge, c.FreshFor, gateway.DefaultPolicy().Book.StaleFor)
 	p.between("default_max_age", c.DefaultMaxAge, 0, c.StaleMaxAge)
 	p.between("drain", c.Drain, 100*time.Millisecond, 10*time.Minute)
 	p.when(c.DepthMax < 1 || c.DepthMax > 1000, "depth_max", "is %d: it must be 1 to 1000", c.DepthMax)

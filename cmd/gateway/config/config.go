@@ -27,7 +27,7 @@ type Config struct {
 	FreshFor       time.Duration `yaml:"fresh_for"`                // up to this age a copy is live
 	StaleWait      time.Duration `yaml:"stale_wait"`               // how long a read that holds a copy waits for the exchange
 	StaleWarnAfter time.Duration `yaml:"stale_warn_after"`         // from this age on a stale book is warned of in the log
-	StaleMaxAge    time.Duration `yaml:"stale_max_age"`            // no copy older than this is served
+	StaleMaxAge    time.Duration `yaml:"stale_max_age"`            // no copy older than this is served; at most what the policy states
 	DefaultMaxAge  time.Duration `yaml:"default_max_age"`          // the bound of callers that give none; unset, at most stale_max_age
 	DepthDefault   int           `yaml:"depth_default"`            // levels a side
 	DepthMax       int           `yaml:"depth_max"`                // levels a side

@@ -129,6 +129,7 @@ func TestLoad_saysWhatIsWrong(t *testing.T) {
 	f("", nil, []string{"exchanges.okx.market_data=1"}, "group")
 	f("", nil, []string{"fresh_for=1"}, "duration")
 	f("", nil, []string{"fresh_for=0s", "in_flight=0", "log.level=loud"}, "fresh_for", "in_flight", "log.level")
+	f("", nil, []string{"stale_max_age=1h1s"}, "stale_max_age is 1h0m1s: it must be 1s to 1h0m0s") // what the policy states
 	f("", nil, []string{"exchanges.okx.hosts=ftp://x"}, "exchanges.okx.hosts", "base URL")
 	f("", nil, []string{"exchanges.okx.account_hosts=https://x/api"}, "exchanges.okx.account_hosts", "base URL")
 	f("", nil, []string{"exchanges.okx.accounts.main.key=k"}, "needs a key and a secret")
@@ -247,7 +248,7 @@ func TestLoad_defaultMaxAgeFollows(t *testing.T) {
 	f("stale_max_age: 30m\n", nil, nil, 30*time.Minute)
 	f("", []string{"GATEWAY_STALE_MAX_AGE=30m"}, nil, 30*time.Minute)
 	f("", nil, []string{"stale_max_age=30m"}, 30*time.Minute)
-	f("stale_max_age: 2h\n", nil, nil, time.Hour)
+	f("stale_max_age: 1h\n", nil, nil, time.Hour)
 	f("stale_max_age: 30m\ndefault_max_age: 30s\n", nil, nil, 30*time.Second)
 	f("stale_max_age: 30m\ndefault_max_age: 1h\n", nil, nil, 0)
 	f("stale_max_age: 30m\n", []string{"GATEWAY_DEFAULT_MAX_AGE=31m"}, nil, 0)

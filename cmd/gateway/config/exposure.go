@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"io/fs"
@@ -105,8 +106,10 @@ func (c *Config) CheckTLS() error {
 func Certificate(certFile, keyFile string, now time.Time) (*tls.Certificate, error) {
 	var p problems
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	p.when(err != nil, "tls_cert_file", "and tls_key_file are no certificate and its key in PEM: %v", err)
-	if err == nil {
+	if err != nil {
+		p.when(true, "tls_cert_file", "and tls_key_file are no certificate and its key in PEM: %v",
+			cmp.Or(PEM(certFile), PEM(keyFile), err))
+	} else {
 		p.when(now.After(pair.Leaf.NotAfter), "tls_cert_file", "ended at %s: clients refuse it", day(pair.Leaf.NotAfter))
 		p.when(now.Before(pair.Leaf.NotBefore), "tls_cert_file", "begins at %s: clients refuse it until then", day(pair.Leaf.NotBefore))
 	}

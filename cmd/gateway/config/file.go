@@ -44,6 +44,9 @@ func parse(text []byte) (root ast.Node, err error) {
 		}
 	}()
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with it
+	if err := encoding(text); err != nil {
+		return nil, fmt.Errorf("it %w", err)
+	}
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, syntaxProblem(err)
@@ -188,6 +191,9 @@ func (r *fileReader) setting(path string, v reflect.Value, node ast.Node) {
 	if !ok {
 		r.problem(node, "%sone value is wanted, not a group of settings", about(path))
 		return
+	}
+	if namesFile(path) {
+		text = r.beside(path, text)
 	}
 	if err := setLeaf(v, text); err != nil {
 		r.problem(node, "%s%v", about(path), err)

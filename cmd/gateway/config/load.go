@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,15 +22,14 @@ type Sources struct {
 	Host  string              // this machine's name, for the default instance, "" if unknown
 	Set   []string            // "exchanges.okx.region=eea", from flags
 	Known []market.ExchangeID // the exchanges that have an adapter
+	Warn  func(Warning)       // is told what the next release refuses; nil: nobody
 }
-
-// maxFile bounds a configuration or secret file.
-const maxFile = 1 << 20
 
 // loader is what reading the sources has come to.
 type loader struct {
 	conf  *Config
 	known []market.ExchangeID
+	warn  func(Warning)
 	given map[string]string // each setting that a source gave, and where, as a message begins: "gateway.yaml: [3:5] "
 }
 
@@ -39,7 +37,7 @@ type loader struct {
 // could be a secret.
 func Load(s Sources) (Config, error) {
 	c := Default()
-	l := loader{conf: &c, known: s.Known, given: map[string]string{}}
+	l := loader{conf: &c, known: s.Known, warn: s.Warn, given: map[string]string{}}
 	var fileErr error
 	if s.File != "" {
 		fileErr = l.readFile(s.File)
@@ -121,23 +119,12 @@ func readSecret(name string, into *market.Secret, file string) error {
 	case !into.IsZero():
 		return fmt.Errorf("%s and %s_file are both set: give one", name, name)
 	}
-	text, err := readBounded(file)
+	text, err := Text(file)
 	if err != nil {
 		return fmt.Errorf("%s_file: %w", name, err)
 	}
-	*into = market.NewSecret(strings.TrimSpace(string(text)))
+	*into = market.NewSecret(text)
 	return nil
-}
-
-func readBounded(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("%s is over %d bytes", path, maxFile)
-	}
-	return os.ReadFile(path)
 }
 
 func list(ids []market.ExchangeID) string {

@@ -31,13 +31,13 @@ func (l *loader) applySet(set []string) error {
 
 // applyEnv applies GATEWAY_... variables: the path in upper case with underscores for dots, as in
 // GATEWAY_EXCHANGES_OKX_REGION. With _FILE at the end the value is read from the file that it names. A variable that names
-// no setting is an error: it is a typing mistake that would otherwise pass in silence.
+// no setting is an error: it is a typing mistake that would otherwise pass in silence. Those of Kubernetes are no mistake.
 func (l *loader) applyEnv(env []string) error {
 	var errs []error
 	for _, kv := range slices.Sorted(slices.Values(env)) {
 		variable, value, _ := strings.Cut(kv, "=")
 		name, ok := strings.CutPrefix(variable, envPrefix)
-		if !ok || slices.Contains(ownVariables, variable) {
+		if !ok || slices.Contains(ownVariables, variable) || isServiceLink(name, value) {
 			continue
 		}
 		path, err := l.conf.applyVariable(l.known, strings.ToLower(name), value)
@@ -59,11 +59,11 @@ func (c *Config) applyVariable(known []market.ExchangeID, name, value string) (p
 	path = envPath(known, name)
 	base, isFile := strings.CutSuffix(name, "_file")
 	if isFile && !c.exists(known, path) {
-		text, err := readBounded(value)
+		text, err := Text(value)
 		if err != nil {
 			return path, err
 		}
-		path, value = envPath(known, base), strings.TrimSpace(string(text))
+		path, value = envPath(known, base), text
 	}
 	return path, c.assign(known, path, value)
 }
