@@ -32,6 +32,11 @@ type Config struct {
 	Keep      func(*market.OrderBook)
 	KeepEvery time.Duration // 0: only when a book is lost or released
 
+	// Invalidated is told that the content of a streamed book is in doubt: no copy of it that was confirmed at that moment or
+	// before is live. It is called under the book's lock before the book's state changes, so it must not block or call back
+	// into the feed. The loss of a connection is none of that: what it had brought was right. nil: nobody is told.
+	Invalidated func(k Key, at time.Time, why market.Kind)
+
 	MaxDepth      int           // most levels a side of Book, 1,000
 	MaxBooks      int           // most books of one exchange, 400: about 120 MB with 1,000 levels a side and full journals
 	IdleAfter     time.Duration // 10 min: how long a book is streamed after its last use
@@ -48,6 +53,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Keep == nil {
 		c.Keep = func(*market.OrderBook) {}
+	}
+	if c.Invalidated == nil {
+		c.Invalidated = func(Key, time.Time, market.Kind) {}
 	}
 	if c.MaxDepth == 0 {
 		c.MaxDepth = 1000

@@ -65,6 +65,9 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 		s.venue.metrics.resync(kindOf(err))
 		s.venue.logLost(x, err)
 	}
+	if x.synced() {
+		s.invalidate(x, kindOf(err))
+	}
 	if remedy == market.RemedyReconnect && x.live() {
 		x.link.cost++
 	}
@@ -108,9 +111,20 @@ func (s *shard) lose(x *seat, err error) {
 	}
 }
 
+// invalidate tells that copies of what is shown of a book are not live any more.
+func (s *shard) invalidate(x *seat, why market.Kind) {
+	if x.book.shown != x {
+		return
+	}
+	for _, n := range x.book.labels {
+		s.venue.feed.config.Invalidated(n.key, s.now, why)
+	}
+}
+
 // expire notes that nobody vouches for a book any more.
 func (s *shard) expire(b *book) {
 	x := b.shown
+	s.invalidate(x, market.KindTimeout)
 	s.keepCopy(b)
 	x.failed(s.now)
 	b.state, b.reason, b.since = StateStale, market.KindTimeout, x.overAt()

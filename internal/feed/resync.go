@@ -41,6 +41,7 @@ func (s *shard) resync(b *book) {
 		return
 	}
 	x.wrong = true
+	s.invalidate(x, market.KindSuspect)
 	if !x.lost { // its connection is over, and nobody has come to say so
 		s.lose(x, s.venue.refuse(market.KindSuspect, errGivenUp))
 		return

@@ -140,6 +140,9 @@ func (r *reading) freshCopy(now time.Time) *Book {
 	if age, known := c.Age(now); !known || age > r.fresh || r.fresh == 0 {
 		return nil
 	}
+	if _, invalid := r.e.invalidated(c, now); invalid {
+		return nil
+	}
 	r.v.metrics.saved(QuestionBook)
 	return r.answer(c, copySource(c), market.KindNone, now)
 }
@@ -220,13 +223,13 @@ func (r *reading) tooStale(c *market.OrderBook, now time.Time) error {
 }
 
 // answer labels a book. A copy that was not fetched for this question, nor is kept by a stream that is vouched for, is live
-// if it is younger than fresh_for, whatever happened meanwhile; everything else is stale, for the reason given.
+// if it is younger than fresh_for and was not invalidated since; everything else is stale, for the reason given.
 func (r *reading) answer(c *market.OrderBook, source Source, reason market.Kind, now time.Time) *Book {
 	out := &Book{OrderBook: c, Shown: r.depth}
 	if r.e != nil {
 		out.Listing = *r.e.listing.Load()
 	}
-	out.Freshness = r.b.label(r.v, c, source, reason, now)
+	out.Freshness = r.b.label(r.v, r.e, c, source, reason, now)
 	r.b.served(r.v, r.warner(), c, &out.Freshness, now)
 	if r.e != nil {
 		r.e.note(c, &out.Freshness, now)
@@ -242,13 +245,19 @@ func (r *reading) warner() *warner {
 }
 
 // label makes the freshness of one answer. It reads the book's clocks and moves none.
-func (b *Books) label(v *venue, c *market.OrderBook, source Source, reason market.Kind, now time.Time) Freshness {
+func (b *Books) label(v *venue, e *entry, c *market.OrderBook, source Source, reason market.Kind, now time.Time) Freshness {
 	age, known := c.Age(now)
 	f := Freshness{
 		Source: source, Age: age, ConfirmedAt: c.ConfirmedAt, ChangedAt: c.ChangedAt, Circuit: v.circuit(v.books),
 	}
-	if live := source == SourceREST || source == SourceStream || known && age <= b.policy.Book.FreshFor; !live {
-		f.Stale, f.Reason = true, reason
+	if f.copied() {
+		why, invalid := e.invalidated(c, now)
+		if invalid && reason == market.KindNone {
+			reason = why
+		}
+		if invalid || !known || age > b.policy.Book.FreshFor {
+			f.Stale, f.Reason = true, reason
+		}
 	}
 	if !c.ExchangeTime.IsZero() {
 		f.Lag, f.HasLag = c.ConfirmedAt.Round(0).Sub(c.ExchangeTime.Round(0)), true

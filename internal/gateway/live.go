@@ -28,7 +28,7 @@ func (b *Books) Live(exchange market.ExchangeID, pair market.Pair) (*Book, bool)
 	} else {
 		return nil, false
 	}
-	f := b.label(v, c, source, market.KindNone, now)
+	f := b.label(v, e, c, source, market.KindNone, now)
 	if _, known := c.Age(now); !known || f.Stale {
 		return nil, false
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -35,11 +36,14 @@ func (b *Books) spare(book *Book, most time.Duration) time.Duration {
 }
 
 // renew gives a book the age that it has now. A copy may have turned stale, for the reason that another part took so long,
-// or too old for its caller, which is the error.
+// or too old for its caller, which is the error. What was invalidated meanwhile is not live either, nor is a stream's book.
 func (b *Books) renew(book *Book, most time.Duration, now time.Time) error {
 	f := &book.Freshness
 	age, known := book.Age(now)
 	f.Age = age
+	if why, invalid := b.venues[book.Exchange].entry(book.Pair).invalidated(book.OrderBook, now); invalid && !f.Stale && f.Source != SourceREST {
+		f.Stale, f.Reason = true, why
+	}
 	switch {
 	case f.Source == SourceStream && age > most:
 		r := reading{v: b.venues[book.Exchange], most: most}
@@ -52,6 +56,16 @@ func (b *Books) renew(book *Book, most time.Duration, now time.Time) error {
 		f.Stale, f.Reason = true, market.KindTimeout
 	}
 	return nil
+}
+
+var errNoLonger = errors.New("the book stopped being live while the other parts of the answer were waited for")
+
+// noLongerLive refuses a book to a caller who required a live one.
+func (b *Books) noLongerLive(v *venue, book *Book) error {
+	r := reading{b: b, v: v, pair: book.Pair, failed: &market.Error{
+		Exchange: v.ID, Op: market.OpOrderBook, Kind: book.Freshness.Reason, RetryAfter: retrySlow, Err: errNoLonger,
+	}}
+	return r.notLive()
 }
 
 // copied tells an answer from memory or Redis from one that the exchange itself vouches for.

@@ -30,6 +30,7 @@ type entry struct {
 	mark       atomic.Pointer[mark] // the last answer about the book, nil before the first
 	warn       warner
 	retired    atomic.Pointer[market.Levels] // the last levels of a stream that became a copy
+	invalid    atomic.Pointer[invalidation]  // nil before the first
 }
 
 // answered is what a call for a book brought once the store has seen it.

@@ -46,6 +46,9 @@ func (b *Books) Ticker(ctx context.Context, q BookQuery) (*Ticker, error) {
 	if err := b.renew(&t.Book, most, time.Now()); err != nil {
 		return nil, err
 	}
+	if q.RequireLive && t.Freshness.Stale {
+		return nil, b.noLongerLive(v, &t.Book)
+	}
 	if err := b.withhold(q.Exchange, q.Pair); err != nil { // while the figures were waited for
 		return nil, err
 	}
