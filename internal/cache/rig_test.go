@@ -11,6 +11,7 @@ import (
 
 	"exchange-gateway/internal/cache"
 	"exchange-gateway/internal/cache/redistest"
+	"exchange-gateway/test/schedlat"
 )
 
 // gateway is a store over a real Redis, as one process has it.
@@ -69,15 +70,15 @@ func stored(t *testing.T, g gateway, server *redistest.Server) {
 func liveIsNotDelayed(t *testing.T, g gateway) {
 	t.Helper()
 	const rounds = 200
-	took := make([]time.Duration, rounds)
+	took, meter := make([]time.Duration, rounds), schedlat.Start(t)
 	for i := range rounds {
 		b := book(t, numbered(int64(1000+i)))
-		begin := time.Now()
+		watch := meter.Watch()
 		g.Keep(b)
 		if _, ok := g.Book("okx", btc); !ok {
 			t.Fatal("a live book is not in memory")
 		}
-		took[i] = time.Since(begin)
+		took[i] = watch.Took()
 		time.Sleep(time.Millisecond)
 	}
 	slices.Sort(took)
@@ -90,13 +91,13 @@ func liveIsNotDelayed(t *testing.T, g gateway) {
 // staleIsBounded recalls ten books that are not in memory and tells how many it got.
 func staleIsBounded(t *testing.T, g gateway) (found int) {
 	t.Helper()
-	took := make([]time.Duration, 10)
+	took, meter := make([]time.Duration, 10), schedlat.Start(t)
 	for i := range took {
-		begin := time.Now()
+		watch := meter.Watch()
 		if _, ok := g.Recall(t.Context(), "okx", book(t, pairNo(i)).Pair); ok {
 			found++
 		}
-		took[i] = time.Since(begin)
+		took[i] = watch.Took()
 	}
 	slices.Sort(took)
 	t.Logf("stale: median %v, slowest %v", took[5], took[9])

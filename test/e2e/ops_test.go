@@ -211,8 +211,10 @@ func TestPurge_leavesNoCopy(t *testing.T) {
 	g := life.serve(t)
 	g.live("okx", "BTC/USDT")
 	g.live("okx", "ETH/USDT")
-	time.Sleep(1500 * time.Millisecond) // books are written to Redis at most once a second each
+	inRedis(t, redis, "okx", "BTC/USDT")
+	inRedis(t, redis, "okx", "ETH/USDT")
 	sim.breaks("okx", exchangesim.Fault{Kind: exchangesim.FaultMaintenance})
+	eventually(t, 10*time.Second, "the books are stale", func() bool { return g.book("okx", "BTC/USDT").Stale && g.book("okx", "ETH/USDT").Stale })
 	out := g.carriesOut("purge", `{"exchange":"okx","symbol":"BTC/USDT","reason":"wrong book","actor":"night"}`)
 	if !slices.Contains(out.Removed, "memory") || !slices.Contains(out.Removed, "redis") {
 		t.Errorf("dropped from %v", out.Removed)

@@ -20,9 +20,14 @@ func TestKill_inMidOutage_redisKeepsBooksWithTheirAge(t *testing.T) {
 	for _, id := range ids() {
 		confirmed[id] = g.live(id, pairOf(id)).Freshness.ConfirmedAt
 	}
-	time.Sleep(1500 * time.Millisecond) // books are written to Redis at most once a second each
+	for _, id := range ids() {
+		inRedis(t, redis, id, pairOf(id))
+	}
 	for _, id := range ids() {
 		sim.breaks(id, exchangesim.Fault{Kind: exchangesim.FaultHang})
+	}
+	for _, id := range ids() {
+		eventually(t, 10*time.Second, id+" is stale", func() bool { return g.book(id, pairOf(id)).Stale })
 	}
 	for range 2 {
 		g.kill()

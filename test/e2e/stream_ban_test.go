@@ -18,7 +18,8 @@ func TestStreams_inABan_noneIsOpened(t *testing.T) {
 	life := before(t, sim, "--redis="+redis.Addr()).streaming(sim).warm(sim)
 	g := life.serve(t)
 	eventually(t, 15*time.Second, "a book of the stream", func() bool { return g.live("binance", "BTC/USDT").Freshness.Source == "stream" })
-	time.Sleep(1500 * time.Millisecond) // it is in Redis
+	inRedis(t, redis, "binance", "BTC/USDT")
+	eventually(t, 10*time.Second, "the list is in Redis", func() bool { return redis.Do("EXISTS", "gw:listings:v1:{binance}") == "1" })
 	sim.breaks("binance", exchangesim.Fault{Kind: exchangesim.FaultBan, RetryAfter: 2 * time.Minute})
 	if a := g.book("binance", "ETH/USDT"); a.status != http.StatusServiceUnavailable || a.Code != "upstream_banned" {
 		t.Fatalf("the request that is banned: %v", a)

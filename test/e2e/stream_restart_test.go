@@ -23,7 +23,9 @@ func TestStreams_killInMidOutage_redisKeepsBooksWithTheirAge(t *testing.T) {
 	for _, id := range ids() {
 		eventually(t, 15*time.Second, id+": a book of the stream", func() bool { return g.live(id, pairOf(id)).Freshness.Source == "stream" })
 	}
-	time.Sleep(1500 * time.Millisecond) // books are written to Redis at most once a second each
+	for _, id := range ids() {
+		inRedis(t, redis, id, pairOf(id))
+	}
 	for _, id := range ids() {
 		sim.breaks(id, exchangesim.Fault{Kind: exchangesim.FaultMaintenance})
 	}

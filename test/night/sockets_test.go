@@ -19,22 +19,22 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// The night in real time: each part of it 3 s instead of 10 min, and all times of the circuits shortened alike.
+// The night in real time: each part of it 5 s instead of 10 min, and all times of the circuits shortened alike.
 const (
-	shortPart    = 3 * time.Second
-	shortTimeout = 500 * time.Millisecond // long enough for a busy machine, and the race detector, to answer when all is well
-	shortOpen    = 100 * time.Millisecond // the first open time
-	shortMost    = time.Second            // the longest
+	shortPart    = 5 * time.Second
+	shortTimeout = 1500 * time.Millisecond // long enough for a busy machine, and the race detector, to answer when all is well
+	shortOpen    = 100 * time.Millisecond  // the first open time
+	shortMost    = time.Second             // the longest
 	shortPace    = 50 * time.Millisecond
-	// One open time takes at least 0.8 of its length: 3 that grow, then 9 s of 0.8 s each, and the parts' edges.
-	shortProbes = 16
+	// One open time takes at least 0.8 of its length: 3 that grow, then 15 s of 0.8 s each, and the parts' edges.
+	shortProbes = 24
 )
 
 // TestNight_overSockets: the program as it runs, with listeners, in the same night at all three exchanges at once. Not only
 // requests are counted but connections.
 func TestNight_overSockets(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 15 s of real time")
+		t.Skip("takes 20 s of real time")
 	}
 	n := newShortNight(t)
 	for _, id := range ids {
@@ -95,7 +95,7 @@ func newShortNight(t *testing.T) *shortNight {
 		opened: map[market.CircuitID]exchangesim.Stats{},
 	}
 	var servers []*exchangesim.Server
-	class := config.Class{Timeout: shortTimeout, Deadline: 2 * shortTimeout, Window: 2 * time.Second, OpenMin: shortOpen, OpenMax: shortMost}
+	class := config.Class{Timeout: shortTimeout, Deadline: 2 * shortTimeout, Window: 3 * shortTimeout, OpenMin: shortOpen, OpenMax: shortMost}
 	for _, id := range ids {
 		srv, err := sim.Start(t.Context(), n.venue(id), "127.0.0.1:0", exchangesim.StartOptions{})
 		if err != nil {
@@ -259,7 +259,7 @@ func (n *shortNight) atTheExchanges() {
 }
 
 // settling is how long a connection that was asked for before a circuit opened may still take to be counted.
-const settling = 100 * time.Millisecond
+const settling = time.Second
 
 func (n *shortNight) firstOpened(id market.ExchangeID, class market.Class) (exchangesim.Stats, bool) {
 	for c, then := range n.opened {
@@ -288,7 +288,7 @@ func (n *shortNight) back() {
 	for _, id := range ids {
 		waiting[id] = true
 	}
-	for len(waiting) > 0 && time.Since(start) < shortMost+2*time.Second {
+	for len(waiting) > 0 && time.Since(start) < shortMost+shortTimeout+2*time.Second {
 		for id := range waiting {
 			if n.book(id, n.pairs(id)[0], false) && n.get("/v1/exchanges/"+string(id)+"/balance", n.key).status == http.StatusOK {
 				n.t.Logf("%s: live again after %v", id, time.Since(start).Round(time.Millisecond))
