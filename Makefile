@@ -5,7 +5,7 @@ SHELL   := /bin/bash
 COUNT   ?= 1
 FUZZ    ?= 30s
 
-.PHONY: help run demo build test test-clients test-libraries test-examples test-hostile test-quickstart test-dashboard test-ops
+.PHONY: help run demo build test test-clients test-libraries test-examples test-hostile test-quickstart test-dashboard test-ops test-bench
 .PHONY: screenshots check bench fuzz clean
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-quickstart the README's first commands, in an empty folder"
 	@echo "make test-dashboard the dashboard in a real Chromium, against the demo"
 	@echo "make test-ops      rules, alerts and Grafana's queries against a real Prometheus"
+	@echo "make test-bench    every part of make bench once, in a minute; no figure is judged"
 	@echo "make screenshots   docs/dashboard-light.png and -dark.png, from the demo"
 	@echo "make check         formatting, vet, static analysis"
 	@echo "make bench         speed and memory, as ratios against a peer in the same run"
@@ -65,6 +66,9 @@ screenshots: need-chromium build
 # Alone on the machine: what it waits for is counted in scrapes.
 test-ops: need-prometheus
 	$(GO) test -count=$(COUNT) -timeout=5m ./test/ops
+
+test-bench:
+	./test/bench/run
 
 check:
 	./tools/check

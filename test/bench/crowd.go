@@ -74,6 +74,8 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = c.join(r.Context(), n, strings.Split(q.Get("symbols"), ","), q.Get("key"))
 	case "/stall":
 		err = c.stall(r.Context(), q.Get("symbols"), q.Get("key"))
+	case "/release":
+		c.release()
 	case "/tally":
 		out = c.take()
 	default:
@@ -167,6 +169,9 @@ func (c *crowd) settled() bool {
 	return true
 }
 
+// stallBuffer is what the kernel may hold at a subscriber that never reads: little, so that it is behind soon.
+const stallBuffer = 4 << 10
+
 // stall connects one that never reads.
 func (c *crowd) stall(ctx context.Context, symbols, key string) error {
 	conn, err := c.dial(ctx, strings.Split(symbols, ","), key)
@@ -176,7 +181,17 @@ func (c *crowd) stall(ctx context.Context, symbols, key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stalled = append(c.stalled, conn)
-	return nil
+	return conn.(*net.TCPConn).SetReadBuffer(stallBuffer)
+}
+
+// release closes those that never read.
+func (c *crowd) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.stalled {
+		_ = conn.Close() // nothing is waited for
+	}
+	c.stalled = nil
 }
 
 // take returns the tally and begins another.
@@ -333,6 +348,12 @@ func (s *subscribers) join(ctx context.Context, n int, symbols ...string) error 
 // stall connects one that does not read.
 func (s *subscribers) stall(ctx context.Context, symbol string) error {
 	_, err := s.tell(ctx, "/stall", map[string]string{"symbols": symbol})
+	return err
+}
+
+// release ends those that do not read.
+func (s *subscribers) release(ctx context.Context) error {
+	_, err := s.tell(ctx, "/release", nil)
 	return err
 }
 

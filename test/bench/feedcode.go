@@ -7,8 +7,8 @@ import (
 )
 
 // measureDiffs measures changes of streamed books without sockets: one side of a local book, and the whole way of a change.
-func measureDiffs(ctx context.Context, dir string, t *table) error {
-	b, err := compile(ctx, dir, "internal/feed/localbook")
+func measureDiffs(ctx context.Context, r *run) error {
+	b, err := r.compile(ctx, "internal/feed/localbook")
 	if err != nil {
 		return err
 	}
@@ -23,9 +23,9 @@ func measureDiffs(ctx context.Context, dir string, t *table) error {
 		if err != nil {
 			return err
 		}
-		t.most("100 changed levels of a side of "+m.name+": least", least, cpuMicros, m.limit)
+		r.most("100 changed levels of a side of "+m.name+": least", least, cpuMicros, m.limit)
 	}
-	if b, err = compile(ctx, dir, "test/bench/relay"); err != nil {
+	if b, err = r.compile(ctx, "test/bench/relay"); err != nil {
 		return err
 	}
 	for _, venue := range []string{"binance", "okx", "coinbase"} {
@@ -33,9 +33,9 @@ func measureDiffs(ctx context.Context, dir string, t *table) error {
 		if err != nil {
 			return err
 		}
-		t.most(fmt.Sprintf("20 changed levels from socket to encoded update, %s: least", venue), slices.Min(p.ours), cpuMicros, 30_000)
-		t.most("  its allocations", f[unitAllocs], allocs, 15)
-		t.shown("  / encoding/json, decoding alone", p, cpuMicros)
+		r.most(fmt.Sprintf("20 changed levels from socket to encoded update, %s: least", venue), slices.Min(p.ours), cpuMicros, 30_000)
+		r.most("  its allocations", f[unitAllocs], allocs, 15)
+		r.shown("  / encoding/json, decoding alone", p, cpuMicros)
 	}
 	return nil
 }

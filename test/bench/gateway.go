@@ -34,6 +34,26 @@ func build(ctx context.Context, dir string) (string, error) {
 	return program, nil
 }
 
+// client is who asks. Its quota is beyond what wrk and the subscribers reach: a quota is counted on every request, and ends none.
+const client = "bench"
+
+func quota() []string {
+	return []string{"--requests-per-second", "100000", "--upstream-per-minute", "1000000", "--streams", "10000"}
+}
+
+// newKey makes a client key in a state directory.
+func newKey(ctx context.Context, program, state string) (string, error) {
+	key, err := exec.CommandContext(ctx, program, "key", "new", "--state-dir", state, "--client", client, "--scope", "market:read").Output()
+	if err != nil {
+		return "", fmt.Errorf("gateway key new: %w", err)
+	}
+	set := append([]string{"client", "set", client, "--state-dir", state}, quota()...)
+	if out, err := exec.CommandContext(ctx, program, set...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("gateway client set: %w: %s", err, out)
+	}
+	return strings.TrimSpace(string(key)), nil
+}
+
 // startGateway makes a client key and runs the gateway with its defaults before one exchange.
 func startGateway(ctx context.Context, program, state, exchange string, args ...string) (*gateway, error) {
 	return startGatewayIn(ctx, nil, program, state, exchange, args...)
@@ -41,15 +61,15 @@ func startGateway(ctx context.Context, program, state, exchange string, args ...
 
 // startGatewayIn is startGateway with variables added to the environment.
 func startGatewayIn(ctx context.Context, env []string, program, state, exchange string, args ...string) (*gateway, error) {
-	key, err := exec.CommandContext(ctx, program, "key", "new", "--state-dir", state, "--scope", "market:read").Output()
+	key, err := newKey(ctx, program, state)
 	if err != nil {
-		return nil, fmt.Errorf("gateway key new: %w", err)
+		return nil, err
 	}
 	args = append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--state-dir", state, "--log-format", "json",
 		"--set", "exchanges.binance.hosts=" + exchange, "--set", "exchanges.okx.enabled=false", "--set", "exchanges.coinbase.enabled=false",
 	}, args...)
-	g := &gateway{key: strings.TrimSpace(string(key))}
+	g := &gateway{key: key}
 	if g.process, err = startIn(ctx, env, g.listening, program, args...); err != nil {
 		return nil, err
 	}

@@ -23,15 +23,15 @@ const (
 	unitAllocs = "allocs/op"
 )
 
-// rounds is how often two take turns.
-const rounds = 9
-
 // benchmarks are the compiled tests of one package.
-type benchmarks struct{ program string }
+type benchmarks struct {
+	plan
+	program string
+}
 
-// compile builds the tests of a package into dir.
-func compile(ctx context.Context, dir, pkg string) (benchmarks, error) {
-	b := benchmarks{program: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "-")+".test")}
+// compile builds the tests of a package.
+func (r *run) compile(ctx context.Context, pkg string) (benchmarks, error) {
+	b := benchmarks{plan: r.plan, program: filepath.Join(r.dir, strings.ReplaceAll(pkg, "/", "-")+".test")}
 	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", b.program, "./"+pkg).CombinedOutput()
 	if err != nil {
 		return b, fmt.Errorf("go test -c ./%s: %w: %s", pkg, err, out)
@@ -79,7 +79,8 @@ func parseFigures(line string) (figures, error) {
 
 // duel lets ours and a peer take turns. Each gets as many iterations as take some hundredths of a second.
 func (b benchmarks) duel(ctx context.Context, name, peer string, iterations, peerIterations int) (p paired, ours figures, err error) {
-	for range rounds {
+	iterations, peerIterations = b.part(iterations), b.part(peerIterations)
+	for range b.rounds {
 		if ours, err = b.run(ctx, name+"/ours", iterations); err != nil {
 			return p, nil, err
 		}
@@ -94,9 +95,9 @@ func (b benchmarks) duel(ctx context.Context, name, peer string, iterations, pee
 
 // least is the least processor time of some runs.
 func (b benchmarks) least(ctx context.Context, name string, iterations int) (float64, error) {
-	all := make([]float64, rounds)
+	all := make([]float64, b.rounds)
 	for i := range all {
-		f, err := b.run(ctx, name, iterations)
+		f, err := b.run(ctx, name, b.part(iterations))
 		if err != nil {
 			return 0, err
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 // measureLayer measures circuits, gates, budget and retry alone; nothing is asked of an exchange.
-func measureLayer(ctx context.Context, dir string, t *table) error {
-	b, err := compile(ctx, dir, "internal/resilience")
+func measureLayer(ctx context.Context, r *run) error {
+	b, err := r.compile(ctx, "internal/resilience")
 	if err != nil {
 		return err
 	}
@@ -28,24 +28,24 @@ func measureLayer(ctx context.Context, dir string, t *table) error {
 		if err != nil {
 			return err
 		}
-		t.ratio(m.row, p, cpuNanos, m.limit)
+		r.ratio(m.row, p, cpuNanos, m.limit)
 		if m.allocs >= 0 {
-			t.most("  its allocations", f[unitAllocs], allocs, m.allocs)
+			r.most("  its allocations", f[unitAllocs], allocs, m.allocs)
 		}
 	}
 	f, err := b.run(ctx, "Circuits", 1)
 	if err != nil {
 		return err
 	}
-	t.most("10,000 circuits: memory of one", f["B/circuit"], inBytes, 1024)
-	t.exactly("10,000 circuits: goroutines", f["goroutines"], 0)
+	r.most("10,000 circuits: memory of one", f["B/circuit"], inBytes, 1024)
+	r.exactly("10,000 circuits: goroutines", f["goroutines"], 0)
 	return nil
 }
 
 // measureBooks measures a book of 100 levels a side from the exchange's bytes to ours.
-func measureBooks(ctx context.Context, dir string, t *table) error {
+func measureBooks(ctx context.Context, r *run) error {
 	for _, venue := range []string{"binance", "okx", "coinbase"} {
-		b, err := compile(ctx, dir, "internal/exchange/"+venue)
+		b, err := r.compile(ctx, "internal/exchange/"+venue)
 		if err != nil {
 			return err
 		}
@@ -54,9 +54,9 @@ func measureBooks(ctx context.Context, dir string, t *table) error {
 			return err
 		}
 		name := fmt.Sprintf("decode + validate + encode + publish 100 levels, %s", venue)
-		t.most(name+": least", slices.Min(p.ours), cpuMicros, 60_000)
-		t.most("  its allocations", f[unitAllocs], allocs, 10)
-		t.faster("  / encoding/json with shopspring both ways", p, cpuMicros, 5)
+		r.most(name+": least", slices.Min(p.ours), cpuMicros, 60_000)
+		r.most("  its allocations", f[unitAllocs], allocs, 10)
+		r.faster("  / encoding/json with shopspring both ways", p, cpuMicros, 5)
 	}
 	return nil
 }

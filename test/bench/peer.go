@@ -33,7 +33,7 @@ func startPeer(ctx context.Context, args ...string) (*process, error) {
 // serves until it is killed.
 func servePeer(ctx context.Context, args []string) error {
 	if len(args) != 2 {
-		return errors.New("usage: go run ./test/bench [part...]")
+		return errors.New("usage: go run ./test/bench [-short] [part...]")
 	}
 	var h http.Handler
 	switch args[0] {

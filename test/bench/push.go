@@ -10,13 +10,13 @@ import (
 )
 
 // staged makes a theatre for one part of the rows.
-func staged(env []string, measure func(context.Context, *theatre, *table) error) func(context.Context, string, *table) error {
-	return func(ctx context.Context, dir string, t *table) error {
-		program, err := build(ctx, dir)
+func staged(env []string, measure func(context.Context, *theatre, *run) error) func(context.Context, *run) error {
+	return func(ctx context.Context, r *run) error {
+		program, err := build(ctx, r.dir)
 		if err != nil {
 			return err
 		}
-		state, err := os.MkdirTemp(dir, "state-")
+		state, err := os.MkdirTemp(r.dir, "state-")
 		if err != nil {
 			return err
 		}
@@ -25,12 +25,9 @@ func staged(env []string, measure func(context.Context, *theatre, *table) error)
 		if err != nil {
 			return err
 		}
-		return measure(ctx, th, t)
+		return measure(ctx, th, r)
 	}
 }
-
-// pushRounds is how often each is measured.
-const pushRounds = 3
 
 // theatre is a streaming exchange, a gateway, and its subscribers.
 type theatre struct {
@@ -109,7 +106,7 @@ func symbolsOf(bases []string) (pairs, symbols []string) {
 }
 
 // measureDelay sends 2,000 messages a second over 20 books to one subscriber of all of them.
-func measureDelay(ctx context.Context, th *theatre, t *table) error {
+func measureDelay(ctx context.Context, th *theatre, r *run) error {
 	const (
 		perSecond = 2000
 		during    = 2 * time.Second
@@ -123,7 +120,7 @@ func measureDelay(ctx context.Context, th *theatre, t *table) error {
 		return err
 	}
 	var p50, p99, cpu []float64
-	for range pushRounds {
+	for range r.pushRounds {
 		if _, err := th.crowd.tally(ctx); err != nil {
 			return err
 		}
@@ -151,8 +148,8 @@ func measureDelay(ctx context.Context, th *theatre, t *table) error {
 		p50, p99 = append(p50, float64(got.P50)), append(p99, float64(got.P99))
 		cpu = append(cpu, float64(after-before)/float64(got.Frames))
 	}
-	t.most("2,000 messages/s, exchange to subscriber, p50: least", slices.Min(p50), micros, float64(300*time.Microsecond))
-	t.most("  p99: least", slices.Min(p99), millis, float64(5*time.Millisecond))
-	t.seen("  the gateway's time for a message, both sockets", median(cpu), cpuMicros)
+	r.most("2,000 messages/s, exchange to subscriber, p50: least", slices.Min(p50), micros, float64(300*time.Microsecond))
+	r.most("  p99: least", slices.Min(p99), millis, float64(5*time.Millisecond))
+	r.seen("  the gateway's time for a message, both sockets", median(cpu), cpuMicros)
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // measureRedis asks for books that are held in memory while the circuit is open and Redis hangs.
-func measureRedis(ctx context.Context, dir string, t *table) error {
-	dir = filepath.Join(dir, "redis")
+func measureRedis(ctx context.Context, r *run) error {
+	dir := filepath.Join(r.dir, "redis")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func measureRedis(ctx context.Context, dir string, t *table) error {
 		return err
 	}
 	defer u.stop()
-	program, err := build(ctx, dir)
+	program, err := build(ctx, r.dir)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func measureRedis(ctx context.Context, dir string, t *table) error {
 		}
 		worst = max(worst, took)
 	}
-	t.most(fmt.Sprintf("circuit open, Redis hung, copy in memory: worst of %d", books), float64(worst), millis, float64(60*time.Millisecond))
+	r.most(fmt.Sprintf("circuit open, Redis hung, copy in memory: worst of %d", books), float64(worst), millis, float64(60*time.Millisecond))
 	return nil
 }
 

@@ -15,21 +15,21 @@ import (
 )
 
 // measureServing measures the program over HTTP: warm books, an outage, misses.
-func measureServing(ctx context.Context, dir string, t *table) error {
-	s, err := newStage(ctx, dir)
+func measureServing(ctx context.Context, r *run) error {
+	s, err := newStage(ctx, r.dir)
 	defer s.stop()
 	if err != nil {
 		return err
 	}
-	if err := s.measureAnswers(ctx, t); err != nil {
+	if err := s.measureAnswers(ctx, r); err != nil {
 		return err
 	}
-	n, err := s.handlerAllocations(ctx, filepath.Join(dir, "handler"))
+	n, err := s.handlerAllocations(ctx, filepath.Join(r.dir, "handler"))
 	if err != nil {
 		return err
 	}
-	t.most("warm book: allocations in the handler", n, allocs, 25)
-	return s.measureMisses(ctx, t)
+	r.most("warm book: allocations in the handler", n, allocs, 25)
+	return s.measureMisses(ctx, r)
 }
 
 // stage is the servers: a gateway that works and one in an outage, each with an exchange of its own, and their peers.
@@ -129,7 +129,7 @@ func (m *measurement) round(ctx context.Context) error {
 	return nil
 }
 
-func (s *stage) measureAnswers(ctx context.Context, t *table) error {
+func (s *stage) measureAnswers(ctx context.Context, r *run) error {
 	ours := func(g *gateway, base string, depth int, fails bool) *measurement {
 		return &measurement{server: g.process, url: g.bookURL(base, depth), authorization: g.authorization(), fails: fails}
 	}
@@ -139,7 +139,7 @@ func (s *stage) measureAnswers(ctx context.Context, t *table) error {
 	bare, warm, deep := peer(s.bare, "/book", false), ours(s.warm, "BTC", 100, false), ours(s.warm, "ETH", 1000, false)
 	stale, open := ours(s.outage, "BTC", 100, false), ours(s.outage, unread, 100, true)
 	missing, cached := peer(s.bare, "/nothing", true), peer(s.nginx, "/book", false)
-	for range rounds {
+	for range r.rounds {
 		for _, m := range []*measurement{bare, warm, deep, stale, open, missing, cached} {
 			if err := m.round(ctx); err != nil {
 				return err
@@ -149,12 +149,12 @@ func (s *stage) measureAnswers(ctx context.Context, t *table) error {
 			return err
 		}
 	}
-	t.ratio("warm book of 100 levels over HTTP / bare net/http", paired{warm.cpu, bare.cpu}, cpuMicros, 1.5)
-	t.shown("  requests/s / bare net/http", paired{warm.perSecond, bare.perSecond}, perSecond)
-	t.shown("  requests/s / nginx proxy_cache", paired{warm.perSecond, cached.perSecond}, perSecond)
-	t.ratio("warm book of 1,000 levels / of 100", paired{deep.cpu, warm.cpu}, cpuMicros, 1.3)
-	t.ratio("stale book while open / warm book", paired{stale.cpu, warm.cpu}, cpuMicros, 1.2)
-	t.ratio("503 of an open circuit / bare 404", paired{open.cpu, missing.cpu}, cpuMicros, 1.5)
+	r.ratio("warm book of 100 levels over HTTP / bare net/http", paired{warm.cpu, bare.cpu}, cpuMicros, 1.5)
+	r.shown("  requests/s / bare net/http", paired{warm.perSecond, bare.perSecond}, perSecond)
+	r.shown("  requests/s / nginx proxy_cache", paired{warm.perSecond, cached.perSecond}, perSecond)
+	r.ratio("warm book of 1,000 levels / of 100", paired{deep.cpu, warm.cpu}, cpuMicros, 1.3)
+	r.ratio("stale book while open / warm book", paired{stale.cpu, warm.cpu}, cpuMicros, 1.2)
+	r.ratio("503 of an open circuit / bare 404", paired{open.cpu, missing.cpu}, cpuMicros, 1.5)
 	return nil
 }
 

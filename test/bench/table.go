@@ -10,11 +10,14 @@ import (
 )
 
 // table collects the rows in the order in which they are printed.
-type table struct{ rows []row }
+type table struct {
+	rows   []row
+	judged bool // figures are held against their goals, and not counts alone
+}
 
 type row struct {
 	name, measured, peer, ratio, goal string
-	ok                                bool
+	counted, ok                       bool // a count is right or wrong, however little was measured
 }
 
 // ratio adds a row whose goal is a ratio of at most limit.
@@ -40,7 +43,7 @@ func (t *table) most(name string, measured float64, show func(float64) string, l
 
 // exactly adds a row whose goal is one amount.
 func (t *table) exactly(name string, measured, want float64) {
-	t.rows = append(t.rows, row{name: name, measured: count(measured), goal: count(want), ok: measured == want})
+	t.rows = append(t.rows, row{name: name, measured: count(measured), goal: count(want), counted: true, ok: measured == want})
 }
 
 // shown adds a row that has no goal but to be seen.
@@ -55,18 +58,33 @@ func (t *table) seen(name string, measured float64, show func(float64) string) {
 	t.rows = append(t.rows, row{name: name, measured: show(measured), goal: "shown", ok: true})
 }
 
-func (t *table) missed() bool { return slices.ContainsFunc(t.rows, func(r row) bool { return !r.ok }) }
+func (t *table) missed() bool {
+	return slices.ContainsFunc(t.rows, func(r row) bool { return t.verdict(&r) == verdictMissed })
+}
+
+// What is said of a row.
+const (
+	verdictOK     = "ok"
+	verdictMissed = "MISS"
+	verdictNone   = "-" // too little was measured for one
+)
+
+func (t *table) verdict(r *row) string {
+	switch {
+	case !t.judged && !r.counted:
+		return verdictNone
+	case r.ok:
+		return verdictOK
+	}
+	return verdictMissed
+}
 
 func (t *table) print(w io.Writer) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer tw.Flush()
 	fmt.Fprintln(tw, "row\tmeasured\tpeer\tratio\tgoal\t")
 	for _, r := range t.rows {
-		verdict := "ok"
-		if !r.ok {
-			verdict = "MISS"
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", r.name, r.measured, dash(r.peer), dash(r.ratio), r.goal, verdict)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", r.name, r.measured, dash(r.peer), dash(r.ratio), r.goal, t.verdict(&r))
 	}
 }
 
@@ -116,6 +134,15 @@ func micros(v float64) string {
 func millis(v float64) string {
 	return strconv.FormatFloat(v/float64(time.Millisecond), 'f', 1, 64) + " ms"
 }
+
+// grouped is a number as the names of rows have it, "1,000".
+func grouped(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
 func allocs(v float64) string    { return count(v) + " allocs" }
 func inBytes(v float64) string   { return count(v) + " B" }
 func perSecond(v float64) string { return count(v) + " req/s" }

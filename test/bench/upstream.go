@@ -21,10 +21,23 @@ type upstream struct {
 	sequence  atomic.Int64
 	streams   *streams // nil: the books do not change
 	broken    atomic.Bool
-	delay     atomic.Int64 // of a book, in nanoseconds
+	held      atomic.Pointer[hold] // nil: books are answered at once
 	mu        sync.Mutex
 	asked     map[string]int // books by symbol
 	serveDone chan error
+}
+
+// hold keeps books back until it is over.
+type hold struct{ over chan struct{} }
+
+// hold keeps books back until release is called.
+func (u *upstream) hold() (release func()) {
+	h := &hold{make(chan struct{})}
+	u.held.Store(h)
+	return func() {
+		u.held.Store(nil)
+		close(h.over)
+	}
 }
 
 // coins is how many pairs the exchange lists beside BTC/USDT and ETH/USDT; see coin.
@@ -97,9 +110,9 @@ func (u *upstream) depth(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
 	u.asked[q.Get("symbol")]++
 	u.mu.Unlock()
-	if d := u.delay.Load(); d > 0 {
+	if h := u.held.Load(); h != nil {
 		select {
-		case <-time.After(time.Duration(d)):
+		case <-h.over:
 		case <-r.Context().Done():
 			return
 		}

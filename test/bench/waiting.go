@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -21,7 +22,7 @@ const (
 )
 
 // measureUpstreamCall times the call of a book to a loopback exchange, with the layer around it and with a timeout alone.
-func measureUpstreamCall(ctx context.Context, _ string, t *table) error {
+func measureUpstreamCall(ctx context.Context, r *run) error {
 	u, err := startUpstream(ctx)
 	if err != nil {
 		return err
@@ -49,17 +50,17 @@ func measureUpstreamCall(ctx context.Context, _ string, t *table) error {
 		return err
 	}
 	var p paired
-	for range rounds {
-		if err := p.race(layered, timed, callsPerRound); err != nil {
+	for range r.rounds {
+		if err := p.race(layered, timed, r.part(callsPerRound)); err != nil {
 			return err
 		}
 	}
-	added := make([]float64, rounds)
+	added := make([]float64, r.rounds)
 	for i := range added {
 		added[i] = p.ours[i] - p.peer[i]
 	}
-	t.shown("p50 of a book from a loopback exchange / with a timeout alone", p, micros)
-	t.most("  what the layer adds to the p50", median(added), micros, float64(5*time.Microsecond))
+	r.shown("p50 of a book from a loopback exchange / with a timeout alone", p, micros)
+	r.most("  what the layer adds to the p50", median(added), micros, float64(5*time.Microsecond))
 	return guard.Close(ctx)
 }
 
@@ -99,9 +100,9 @@ func (p *paired) race(ours, peer func(i int) error, n int) error {
 }
 
 // measureMisses times books that nobody holds, one at a time, and counts calls for one that many want.
-func (s *stage) measureMisses(ctx context.Context, t *table) error {
+func (s *stage) measureMisses(ctx context.Context, r *run) error {
 	var p paired
-	for n := range rounds {
+	for n := range r.rounds {
 		ours := func(i int) error {
 			// Only its bytes: what the client makes of them is not measured on either side.
 			status, _, err := s.warm.ask(ctx, http.DefaultClient, coin(n*missesPerRound+i), 100)
@@ -113,22 +114,69 @@ func (s *stage) measureMisses(ctx context.Context, t *table) error {
 		peer := func(i int) error {
 			return s.proxied(ctx, coin(n*missesPerRound+i))
 		}
-		if err := p.race(ours, peer, missesPerRound); err != nil {
+		if err := p.race(ours, peer, r.part(missesPerRound)); err != nil {
 			return err
 		}
 	}
-	t.ratio("cold miss, p50 / httputil.ReverseProxy", p, micros, 1.4)
+	r.ratio("cold miss of a later pair, p50 / httputil.ReverseProxy", p, micros, 1.4)
+	if err := s.measureFirst(ctx, r); err != nil {
+		return err
+	}
 
 	worst := 0
 	for i := range 10 {
-		base := coin(rounds*missesPerRound + i)
+		base := coin(r.rounds*missesPerRound + i)
 		if err := s.together(ctx, base); err != nil {
 			return err
 		}
 		worst = max(worst, s.exchange.booksAsked(base+"USDT"))
 	}
-	t.exactly("64 simultaneous misses: upstream calls", float64(worst), 1)
+	r.exactly("64 simultaneous misses: upstream calls", float64(worst), 1)
 	return nil
+}
+
+// measureFirst times the first question of all that gateways get, and the next one, about another pair.
+func (s *stage) measureFirst(ctx context.Context, r *run) error {
+	program, err := build(ctx, r.dir)
+	if err != nil {
+		return err
+	}
+	var first, second []float64
+	for range r.rounds {
+		took, err := s.fresh(ctx, r, program)
+		if err != nil {
+			return err
+		}
+		first, second = append(first, float64(took[0])), append(second, float64(took[1]))
+	}
+	r.seen("  of the first pair of a process: the list of pairs and the connection, too", median(first), micros)
+	r.seen("  of its second pair", median(second), micros)
+	return nil
+}
+
+// fresh runs a gateway for two questions.
+func (s *stage) fresh(ctx context.Context, r *run, program string) (took [2]time.Duration, err error) {
+	state, err := os.MkdirTemp(r.dir, "state-")
+	if err != nil {
+		return took, err
+	}
+	g, err := startGateway(ctx, program, state, s.exchange.url)
+	if err != nil {
+		return took, err
+	}
+	defer g.stop()
+	for i := range took {
+		began := time.Now()
+		status, _, err := g.ask(ctx, http.DefaultClient, coin(i), 100)
+		took[i] = time.Since(began)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("miss of a gateway just started: status %d", status)
+		}
+		if err != nil {
+			return took, err
+		}
+	}
+	return took, nil
 }
 
 // proxied asks the exchange through the reverse proxy.
@@ -147,10 +195,10 @@ func (s *stage) proxied(ctx context.Context, base string) error {
 // callers is how many want one book at once.
 const callers = 64
 
-// together lets all callers ask for one book while the exchange takes its time.
+// together lets all callers ask for one book before the exchange answers.
 func (s *stage) together(ctx context.Context, base string) error {
-	s.exchange.delay.Store(int64(100 * time.Millisecond))
-	defer s.exchange.delay.Store(0)
+	release := sync.OnceFunc(s.exchange.hold())
+	defer release()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 	defer client.CloseIdleConnections()
 	errs := make(chan error, callers)
@@ -167,7 +215,12 @@ func (s *stage) together(ctx context.Context, base string) error {
 		})
 	}
 	close(start)
+	err := s.warm.reaches(ctx, "gateway_http_requests_in_flight", callers)
+	release()
 	all.Wait()
+	if err != nil {
+		return err
+	}
 	close(errs)
 	for err := range errs {
 		if err != nil {

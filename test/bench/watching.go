@@ -17,17 +17,17 @@ const dashboards = 50
 
 // measureWatching measures what dashboards that look on cost those who ask for books: the program's processor time per warm
 // book, with and without them in turns.
-func measureWatching(ctx context.Context, dir string, t *table) error {
+func measureWatching(ctx context.Context, r *run) error {
 	u, err := startUpstream(ctx)
 	if err != nil {
 		return err
 	}
 	defer u.stop()
-	program, err := build(ctx, dir)
+	program, err := build(ctx, r.dir)
 	if err != nil {
 		return err
 	}
-	g, err := startGateway(ctx, program, filepath.Join(dir, "watched"), u.url)
+	g, err := startGateway(ctx, program, filepath.Join(r.dir, "watched"), u.url)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func measureWatching(ctx context.Context, dir string, t *table) error {
 	}
 	alone := &measurement{server: g.process, url: g.bookURL("BTC", 100), authorization: g.authorization()}
 	watched := &measurement{server: g.process, url: alone.url, authorization: alone.authorization}
-	for range rounds {
+	for range r.rounds {
 		if err := alone.round(ctx); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func measureWatching(ctx context.Context, dir string, t *table) error {
 			return err
 		}
 	}
-	t.ratio(fmt.Sprintf("warm book with %d dashboards watching / alone", dashboards), paired{watched.cpu, alone.cpu}, cpuMicros, 1.1)
+	r.ratio(fmt.Sprintf("warm book with %d dashboards watching / alone", dashboards), paired{watched.cpu, alone.cpu}, cpuMicros, 1.1)
 	return nil
 }
 
