@@ -67,7 +67,8 @@ type statusCmd struct {
 
 // Help is shown by `gateway status --help`.
 func (statusCmd) Help() string {
-	return "Exit code 0: all well or somebody wanted it so; 3: an exchange does not answer; 4: none does; 1: the gateway did not say."
+	return "Exit code 0: clients get live answers, nobody asks, or somebody wanted it so; 3: some get stale answers or errors of an exchange; " +
+		"4: no exchange answers; 1: the gateway did not say."
 }
 
 // Run asks a gateway how it stands.
@@ -101,9 +102,9 @@ func (c statusCmd) Run(ctx context.Context, sys system) error {
 	switch {
 	case err != nil:
 		return err
-	case level == ops.LevelDown:
+	case level == ops.LevelDown && c.Exchange == "":
 		return exitError(exitDown)
-	case level == ops.LevelDegraded:
+	case level == ops.LevelDegraded, level == ops.LevelDown:
 		return exitError(exitDegraded)
 	}
 	return nil

@@ -321,7 +321,7 @@ func TestContract_overview(t *testing.T) {
 	bare := ops.Overview{
 		Level: ops.LevelOK, Degraded: []string{}, Books: []ops.Book{}, Clients: []ops.ClientUse{},
 		Exchanges: []ops.Exchange{{
-			State: ops.StateClosed, Level: ops.LevelOK, Circuits: []ops.Circuit{}, Overrides: []ops.Override{}, Gates: []ops.Gate{}, Budgets: []ops.Budget{},
+			State: ops.StateClosed, Level: ops.LevelOK, Answering: ops.Answering{Status: ops.AnsweringLive}, Circuits: []ops.Circuit{}, Overrides: []ops.Override{}, Gates: []ops.Gate{}, Budgets: []ops.Budget{},
 			Maintenance: []ops.Maintenance{}, Failures: []ops.Failure{},
 			Samples: ops.SampleColumns{Attempts: []int{}, Failures: []int{}, Refused: []int{}, Retries: []int{}, P50MS: []*int64{}, P99MS: []*int64{}},
 		}},
@@ -336,7 +336,7 @@ func TestContract_overview(t *testing.T) {
 // fullOverview has every field set.
 func fullOverview() ops.Overview {
 	words := map[string]any{
-		"Overview.Level": ops.LevelDown, "Exchange.Level": ops.LevelNotice, "Exchange.State": ops.StateOpen, "Class": market.ClassAccount,
+		"Overview.Level": ops.LevelDown, "Exchange.Level": ops.LevelNotice, "Exchange.State": ops.StateOpen, "Status": ops.AnsweringSome, "Class": market.ClassAccount,
 		"State": market.CircuitOpen, "Cause": market.CauseRate, "LastFailure": market.KindTimeout.String(), "Override.Kind": market.OverrideIsolate,
 		"Scope": market.ScopeIP, "Kind": market.KindBanned.String(), "Op": market.OpOrderBook, "Book.Status": "live", "Bid": "1.50", "Ask": "1.60", "Spread": "0.10",
 	}

@@ -11,7 +11,12 @@ import (
 )
 
 // stateWord is what a person reads for a state: its own name, in one word. The page's script has the same words.
-func stateWord(s ops.State) string { return strings.ReplaceAll(string(s), "_", "-") }
+func stateWord(s ops.State) string {
+	if s == ops.StateNotAsked {
+		return "not asked"
+	}
+	return strings.ReplaceAll(string(s), "_", "-")
+}
 
 func circuitWord(s market.CircuitState) string { return stateWord(ops.State(s)) }
 

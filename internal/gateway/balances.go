@@ -33,6 +33,7 @@ func (a *Accounts) Balances(ctx context.Context, q BalanceQuery) (*BalanceAnswer
 	if err != nil {
 		return nil, err
 	}
+	touch(&a.tallies[q.Exchange].asked, time.Now())
 	answer, err := a.live(ctx, n, q)
 	if late := a.withhold(q.Exchange); late != nil { // also one that came meanwhile
 		answer, err = nil, late

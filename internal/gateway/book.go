@@ -109,6 +109,7 @@ func (r *reading) walk(ctx context.Context) (*Book, error) {
 	if l := r.e.listing.Load(); l.Status == market.TradingDelisted {
 		return nil, r.v.delisted(r.pair)
 	}
+	touch(&r.e.asked, r.start)
 	r.refused = r.v.peekBook(r.e)
 	for _, step := range r.b.policy.Book.Steps {
 		var book *Book

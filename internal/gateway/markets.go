@@ -15,7 +15,13 @@ func (b *Books) Markets(ctx context.Context, exchange market.ExchangeID) (*Marke
 		return nil, err
 	}
 	m, err := b.markets(ctx, v)
-	return m, v.ease(err, now)
+	if err != nil {
+		err = v.ease(err, now)
+		v.tally.refuseBeside(err, now)
+		return nil, err
+	}
+	v.tally.beside(&m.Freshness, now)
+	return m, nil
 }
 
 // markets takes the steps of the row.

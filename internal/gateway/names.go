@@ -111,6 +111,7 @@ func (r *reading) find(ctx context.Context) (*Book, error) {
 
 func (r *reading) miss(ctx context.Context) (*Book, error) {
 	if r.v.table.Load() == nil {
+		r.v.nameless.touch(r.pair, r.start)
 		if book, err := r.load(ctx); book != nil || err != nil {
 			return book, err
 		}

@@ -46,10 +46,12 @@ func (b *Books) Native(ctx context.Context, q NativeQuestion) (*NativeAnswer, er
 	if err != nil {
 		if err = v.ease(err, now); denied(err) {
 			v.metrics.unanswer(QuestionNative, causeOf(err))
+			v.tally.refuseBeside(err, now)
 		}
 		return nil, err
 	}
 	v.metrics.answer(QuestionNative, &got.Freshness)
+	v.tally.beside(&got.Freshness, now)
 	return got, nil
 }
 

@@ -27,6 +27,7 @@ type entry struct {
 	figures    atomic.Pointer[market.Statistics] // the last ones; written under keeping
 	keeping    sync.Mutex
 	forgotten  time.Time            // guarded by keeping: no older figures are kept
+	asked      atomic.Int64         // when a caller last asked for the book, in nanoseconds since 1970; 0 if never
 	mark       atomic.Pointer[mark] // the last answer about the book, nil before the first
 	warn       warner
 	retired    atomic.Pointer[market.Levels] // the last levels of a stream that became a copy

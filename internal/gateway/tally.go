@@ -26,6 +26,8 @@ const (
 
 // tally is a ring of slots. Counting is an atomic addition; only the first of a slot takes a lock, to empty it.
 type tally struct {
+	asked atomic.Int64 // when a balance was last asked for, in nanoseconds since 1970; 0 if never
+
 	mu   sync.Mutex // of those who empty a slot
 	ring [slots]slotCount
 }
@@ -36,6 +38,27 @@ type slotCount struct {
 	stale   atomic.Int64
 	refused atomic.Int64
 	oldest  atomic.Int64 // nanoseconds
+
+	// Parts of stale and refused that say nothing about the exchange, and answers that are in none of the three above: rare
+	// on the way of a book, so that counting one still costs one addition.
+	stillStale   atomic.Int64 // stale because the caller asked for what is held
+	wantedStale  atomic.Int64 // because an operator isolated the exchange
+	excused      atomic.Int64 // refused because the caller takes live answers only
+	wanted       atomic.Int64 // refused because an operator wanted it so
+	besideLive   atomic.Int64 // lists of pairs, and answers in an exchange's own form
+	besideStale  atomic.Int64
+	besideErrors atomic.Int64
+	besideWanted atomic.Int64
+}
+
+// empty sets everything to zero, except the number.
+func (s *slotCount) empty() {
+	for _, n := range []*atomic.Int64{
+		&s.live, &s.stale, &s.refused, &s.oldest, &s.stillStale, &s.wantedStale, &s.excused, &s.wanted,
+		&s.besideLive, &s.besideStale, &s.besideErrors, &s.besideWanted,
+	} {
+		n.Store(0)
+	}
 }
 
 // at is the slot of now, emptied if it holds an older one.
@@ -48,10 +71,7 @@ func (t *tally) at(now time.Time) *slotCount {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.number.Load() != n {
-		s.live.Store(0)
-		s.stale.Store(0)
-		s.refused.Store(0)
-		s.oldest.Store(0)
+		s.empty()
 		s.number.Store(n) // last: nobody adds to a slot that is being emptied
 	}
 	return s
@@ -61,6 +81,12 @@ func (t *tally) answered(f *Freshness, now time.Time) {
 	s := t.at(now)
 	if f.Stale {
 		s.stale.Add(1)
+		switch {
+		case f.Reason == market.KindNone:
+			s.stillStale.Add(1)
+		case wanted(f.Reason):
+			s.wantedStale.Add(1)
+		}
 	} else {
 		s.live.Add(1)
 	}
@@ -74,9 +100,43 @@ func (t *tally) answered(f *Freshness, now time.Time) {
 
 // refuse counts an error that took the place of an answer, if it was not the caller's own doing.
 func (t *tally) refuse(m *venueMetrics, q Question, err error, now time.Time) {
-	if denied(err) {
-		t.at(now).refused.Add(1)
-		m.unanswer(q, causeOf(err))
+	if !denied(err) {
+		return
+	}
+	s := t.at(now)
+	s.refused.Add(1)
+	switch e, ok := errors.AsType[*Error](err); {
+	case ok && e.Code == CodeNotLive:
+		s.excused.Add(1)
+	case wanted(causeOf(err)):
+		s.wanted.Add(1)
+	}
+	m.unanswer(q, causeOf(err))
+}
+
+// wanted tells that an operator is the reason.
+func wanted(k market.Kind) bool { return k == market.KindIsolated || k == market.KindWithheld }
+
+// beside counts an answer that is neither a book nor a balance.
+func (t *tally) beside(f *Freshness, now time.Time) {
+	switch s := t.at(now); {
+	case !f.Stale:
+		s.besideLive.Add(1)
+	case wanted(f.Reason):
+		s.besideWanted.Add(1)
+	default:
+		s.besideStale.Add(1)
+	}
+}
+
+// refuseBeside counts an error in the place of such an answer.
+func (t *tally) refuseBeside(err error, now time.Time) {
+	switch {
+	case !denied(err):
+	case wanted(causeOf(err)):
+		t.at(now).besideWanted.Add(1)
+	default:
+		t.at(now).besideErrors.Add(1)
 	}
 }
 

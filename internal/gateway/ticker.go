@@ -106,10 +106,12 @@ func (b *Books) held(v *venue, p market.Pair, now time.Time) TickerResult {
 	var refused error
 	switch {
 	case r.e != nil:
+		touch(&r.e.asked, now)
 		refused = v.peekBook(r.e)
 	case v.table.Load() != nil:
 		return TickerResult{Pair: p, Err: v.unlisted(p)}
 	default:
+		v.nameless.touch(p, now)
 		refused = v.peek(market.OpOrderBook)
 	}
 	if r.e != nil {

@@ -31,6 +31,7 @@ type venue struct {
 
 	configured atomic.Pointer[[]market.Maintenance]
 	tally      tally
+	nameless   nameless
 
 	asked atomic.Int64 // when a caller last asked, in nanoseconds since 1970; 0 if never
 }
@@ -48,12 +49,8 @@ func newVenue(v Venue, most int, log *slog.Logger, m *metrics) *venue {
 // activeFor is how long after a caller's last question background work goes on for an exchange.
 const activeFor = 10 * time.Minute
 
-// touch notes that a caller asks. It writes at most once a second, so that many callers do not share a written cache line.
-func (v *venue) touch(now time.Time) {
-	if n := now.UnixNano(); n-v.asked.Load() > int64(time.Second) {
-		v.asked.Store(n)
-	}
-}
+// touch notes that a caller asks.
+func (v *venue) touch(now time.Time) { touch(&v.asked, now) }
 
 func (v *venue) active(now time.Time) bool {
 	a := v.asked.Load()

@@ -11,19 +11,29 @@ import (
 // maxBooks bounds the books that the overview shows. Beyond it those with the least age are left out.
 const maxBooks = 200
 
+// streamed are the streamed books of each exchange.
+func (b *Board) streamed() map[market.ExchangeID][]Book {
+	if b.cfg.Feed == nil {
+		return nil
+	}
+	all := make(map[market.ExchangeID][]Book, len(b.cfg.Exchanges))
+	for _, id := range b.cfg.Exchanges {
+		all[id] = b.cfg.Feed.Books(id)
+	}
+	return all
+}
+
 // books lists what clients get or could get: what was answered lately and what is streamed, the oldest ages first.
-func (b *Board) books(now time.Time) []Book {
+func (b *Board) books(streamed map[market.ExchangeID][]Book, now time.Time) []Book {
 	rows := make([]Book, 0)
 	at := make(map[bookKey]int)
-	if b.cfg.Feed != nil {
-		for _, id := range b.cfg.Exchanges {
-			for _, row := range b.cfg.Feed.Books(id) {
-				row.Streamed = true
-				if pair, err := market.ParsePair(row.Symbol); err == nil {
-					at[bookKey{id, pair}] = len(rows)
-				}
-				rows = append(rows, row)
+	for _, id := range b.cfg.Exchanges {
+		for _, row := range streamed[id] {
+			row.Streamed = true
+			if pair, err := market.ParsePair(row.Symbol); err == nil {
+				at[bookKey{id, pair}] = len(rows)
 			}
+			rows = append(rows, row)
 		}
 	}
 	for _, s := range b.cfg.Answers.ServedBooks() {

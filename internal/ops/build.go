@@ -18,7 +18,8 @@ func (b *Board) overview(now time.Time, last string) *Overview {
 	if b.cfg.Degraded != nil {
 		o.Degraded = append(o.Degraded, b.cfg.Degraded()...)
 	}
-	o.Books = b.books(now)
+	streamed := b.streamed()
+	o.Books = b.books(streamed, now)
 	o.Clients = b.clients()
 	circuits, gates, budgets := b.cfg.Guard.Circuits(), b.cfg.Guard.Gates(), b.cfg.Guard.Budgets()
 	views := make([]view, 0, len(b.cfg.Exchanges))
@@ -32,6 +33,7 @@ func (b *Board) overview(now time.Time, last string) *Overview {
 		if b.cfg.Feed != nil {
 			v.streams = b.cfg.Feed.Status(id)
 		}
+		v.lately = b.cfg.Answers.Lately(id, streamed[id])
 		v.oldest = oldestServed(o.Books, id, now)
 		v.judge(&b.history)
 		views = append(views, v)
@@ -67,7 +69,8 @@ func (b *Board) exchange(v *view) Exchange {
 	x := Exchange{
 		ID: v.id, State: v.state, Level: v.level, Why: sentence(v.why), Clients: sentence(v.clients), Since: instant(v.since),
 		LastSuccess: instant(b.cfg.Guard.LastSuccess(v.id)), Streams: v.streams, Served: b.cfg.Answers.Served(v.id),
-		Circuits: make([]Circuit, 0, len(v.circuits)), Overrides: make([]Override, 0, len(v.overrides)),
+		Answering: v.answeringRow(),
+		Circuits:  make([]Circuit, 0, len(v.circuits)), Overrides: make([]Override, 0, len(v.overrides)),
 		Gates: make([]Gate, 0, len(v.gates)), Budgets: budgetRows(v.budgets), Maintenance: make([]Maintenance, 0, len(v.maintenance)),
 		Samples: columns(b.cfg.Guard.Samples(v.id)), Failures: failureRows(b.cfg.Guard.Failures(v.id)),
 	}

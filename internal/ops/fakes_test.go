@@ -313,6 +313,45 @@ type fakeAnswers struct {
 	ask         func(ctx context.Context) // called in Ask
 	asked       int
 	listed      map[market.Pair]bool // nil: no list
+	lately      map[market.ExchangeID]ops.Lately
+	stand       func() ([]market.CircuitStatus, []market.GateStatus) // nil: all is well
+	overrides   *ops.Overrides
+}
+
+// Lately is what the test says; without that, what clients get who ask for one book and a balance of every exchange while the
+// circuits stand as they do, with a copy of the book.
+func (a *fakeAnswers) Lately(id market.ExchangeID, streamed []ops.Book) (l ops.Lately) {
+	if l, said := a.lately[id]; said {
+		return l
+	}
+	l = ops.Lately{Live: 7, AskedAt: time.Now(), Balances: true, Pairs: ops.PairOutlook{Live: len(streamed)}}
+	var circuits []market.CircuitStatus
+	var gates []market.GateStatus
+	if a.stand != nil {
+		circuits, gates = a.stand()
+	}
+	stale := false
+	for _, g := range gates {
+		stale = stale || g.Exchange == id && g.Scope.Kind != market.ScopeAccount && g.Scope.Kind != market.ScopeSymbol
+	}
+	for _, st := range circuits {
+		stale = stale || st.ID.Exchange == id && st.ID.Class == market.ClassMarketData && st.State != market.CircuitClosed
+	}
+	wanted := slices.ContainsFunc(a.overrides.List(id), func(o market.Override) bool {
+		return o.Kind == market.OverrideIsolate && (o.Class == "" || o.Class == market.ClassMarketData)
+	})
+	if _, ok := a.overrides.Withheld(id, btc); ok {
+		wanted = true
+	}
+	switch {
+	case wanted:
+		l.Pairs.Wanted = 1
+	case stale:
+		l.Pairs.Stale, l.Stale = 1, 2
+	default:
+		l.Pairs.Live++
+	}
+	return l
 }
 
 func (a *fakeAnswers) ServedBooks() []market.ServedBook                   { return a.served }
@@ -394,6 +433,12 @@ func newRig(boot string, keeper *fakeKeeper) *rig {
 				ID: market.CircuitID{Exchange: id, Class: class}, State: market.CircuitClosed, Since: time.Now(),
 			})
 		}
+	}
+	r.answers.overrides = r.overrides
+	r.answers.stand = func() ([]market.CircuitStatus, []market.GateStatus) {
+		r.guard.mu.Lock()
+		defer r.guard.mu.Unlock()
+		return slices.Clone(r.guard.circuits), r.guard.gates
 	}
 	r.journal = ops.NewJournal(ops.JournalConfig{Keeper: keeper, Registerer: r.registry})
 	r.guard.listen = r.journal.Listen

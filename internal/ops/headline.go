@@ -7,40 +7,75 @@ import (
 
 // headline is the worst of all exchanges, in words, and the others that are not well by their state.
 func headline(views []view) (Level, string) {
-	level, silent, degraded := LevelOK, 0, 0
+	level, silent, heard, troubled := LevelOK, 0, 0, 0
 	var worst *view
 	for i := range views {
 		v := &views[i]
-		if v.harm() == harmRefused || v.dead() && v.streaming() == 0 {
+		if v.silent() {
 			silent++
+		} else if !v.dead() {
+			heard++ // it answers, or nobody knows better
 		}
-		if v.level == LevelDegraded {
-			degraded++
+		if severity(v.level) >= severity(LevelDegraded) {
+			troubled++
 		}
 		if worst == nil || rank(v) > rank(worst) {
 			worst = v
 		}
 		level = worse(level, v.level)
 	}
+	level = better(level, LevelDegraded) // until none of them answers
 	switch {
 	case worst == nil:
 		return LevelOK, "No exchange is enabled."
-	case level == LevelOK && len(views) == 1:
-		return LevelOK, fmt.Sprintf("All is well: %s answers.", worst.id)
 	case level == LevelOK:
-		return LevelOK, fmt.Sprintf("All is well: %d exchanges answer.", len(views))
+		return LevelOK, calm(views)
 	}
 	text := string(worst.id) + ": " + worst.why + "; " + worst.clients + "." + others(views, worst)
 	switch {
-	case silent == len(views):
+	case silent > 0 && heard == 0:
 		level = LevelDown
 		if len(views) > 1 {
 			text = "No exchange answers. " + text
 		}
-	case degraded > 1:
-		text = fmt.Sprintf("%d of %d exchanges are in trouble. ", degraded, len(views)) + text
+	case troubled > 1:
+		text = fmt.Sprintf("%d of %d exchanges are in trouble. ", troubled, len(views)) + text
 	}
 	return level, text
+}
+
+// silent tells that clients who ask for an exchange get nothing live of it.
+func (v *view) silent() bool {
+	return v.harm() == harmRefused || !v.unasked() && v.dead() && v.streaming() == 0
+}
+
+// calm is the headline while all is well: who answers, and whom nobody asks.
+func calm(views []view) string {
+	var unasked []string
+	for i := range views {
+		if v := &views[i]; v.unasked() {
+			unasked = append(unasked, string(v.id))
+		}
+	}
+	answering := len(views) - len(unasked)
+	switch {
+	case answering == 0:
+		return "Nobody asks: no client has asked for anything in the last 10 min."
+	case len(views) == 1:
+		return fmt.Sprintf("All is well: %s answers.", views[0].id)
+	case len(unasked) == 0:
+		return fmt.Sprintf("All is well: %d exchanges answer.", answering)
+	}
+	verb := "are"
+	if len(unasked) == 1 {
+		verb = "is"
+	}
+	for i := range views {
+		if v := &views[i]; answering == 1 && !v.unasked() {
+			return fmt.Sprintf("All is well: %s answers; %s %s not asked.", v.id, joined(unasked), verb)
+		}
+	}
+	return fmt.Sprintf("All is well: %d exchanges answer; %s %s not asked.", answering, joined(unasked), verb)
 }
 
 // others names every exchange but the worst that is not plain well, the worst of them first: " Also coinbase is isolated."
@@ -85,6 +120,10 @@ func (v *view) brief() string {
 		return string(v.id) + " is in maintenance"
 	case StateLimited:
 		return string(v.id) + " is limited"
+	case StateFailing:
+		return string(v.id) + " is failing"
+	case StateNotAsked:
+		return string(v.id) + " is not asked"
 	case StateClosed:
 	}
 	return string(v.id) + " is well"
@@ -96,6 +135,13 @@ func severity(l Level) int {
 
 func worse(a, b Level) Level {
 	if severity(b) > severity(a) {
+		return b
+	}
+	return a
+}
+
+func better(a, b Level) Level {
+	if severity(b) < severity(a) {
 		return b
 	}
 	return a
@@ -114,7 +160,7 @@ const (
 
 func (v *view) harm() harm {
 	switch o := v.withholding(); {
-	case o != nil && o.Pair.IsZero():
+	case o != nil && o.Pair.IsZero(), v.answers == AnsweringNone:
 		return harmRefused
 	case v.dead():
 		return harmStale
@@ -127,6 +173,8 @@ func (v *view) harm() harm {
 // rank orders exchanges by how bad they are: by level, so that trouble which nobody wanted comes before what an operator put
 // in force, then by what clients get, then by state.
 func rank(v *view) int {
-	states := []State{StateClosed, StateLimited, StateMaintenance, StateWithheld, StateHalfOpen, StateOpen, StateIsolated, StateBanned}
+	states := []State{
+		StateClosed, StateNotAsked, StateLimited, StateMaintenance, StateWithheld, StateFailing, StateHalfOpen, StateOpen, StateIsolated, StateBanned,
+	}
 	return (severity(v.level)*int(harms)+int(v.harm()))*len(states) + slices.Index(states, v.state)
 }

@@ -16,8 +16,10 @@ type view struct {
 	overrides   []market.Override
 	maintenance []market.Maintenance
 	streams     *Streams
+	lately      Lately
 	oldest      time.Duration // of the stale books that clients read now, zero without one
 
+	answers AnsweringStatus
 	state   State
 	level   Level
 	since   time.Time
@@ -26,29 +28,34 @@ type view struct {
 	clients string                // likewise
 }
 
-// judge finds the worst that is true, by the order of the states, and puts it into words.
+// judge finds the most severe state that applies, by the order of the states, and puts it into words. How bad it is follows
+// from what clients get; what is in force or under way is at least a notice.
 func (v *view) judge(h *history) {
-	v.state, v.level = StateClosed, LevelOK
+	v.answers = v.answering()
+	v.state, v.level = StateClosed, worse(LevelNotice, v.answersLevel())
 	ban, isolation, worst, withholding, window := v.ban(), v.isolation(), v.trouble(h), v.withholding(), v.window()
 	switch {
 	case ban != nil:
-		v.state, v.level, v.since = StateBanned, LevelDegraded, h.banned(ban)
+		v.state, v.since = StateBanned, h.banned(ban)
 	case isolation != nil:
-		// It is wanted; trouble that is not isolated counts as without it.
-		v.state, v.level, v.since = StateIsolated, worse(LevelNotice, v.felt()), isolation.Since
-	case worst != nil:
-		v.state, v.level, v.since = StateOpen, worse(LevelNotice, v.felt()), h.departed(worst).at
+		v.state, v.since = StateIsolated, isolation.Since
+	case worst != nil && !v.unasked():
+		v.state, v.since = StateOpen, h.departed(worst).at
 		if worst.State == market.CircuitHalfOpen {
 			v.state = StateHalfOpen
 		}
 	case withholding != nil:
-		v.state, v.level, v.since = StateWithheld, LevelNotice, withholding.Since
+		v.state, v.since = StateWithheld, withholding.Since
 	case window != nil:
-		v.state, v.level, v.since = StateMaintenance, LevelNotice, window.From
+		v.state, v.since = StateMaintenance, window.From
 	case len(v.gates) > 0:
-		v.state, v.level = StateLimited, v.limitedLevel()
+		v.state = StateLimited
+	case v.unasked():
+		v.state, v.level, v.since = StateNotAsked, LevelOK, v.lately.AskedAt
+	case v.answersLevel() != LevelOK:
+		v.state = StateFailing
 	default:
-		v.since = h.quiet(v.id, v.now)
+		v.level, v.since = LevelOK, h.quiet(v.id, v.now)
 	}
 	v.worst = worst
 	v.why, v.clients = v.whyText(h), v.clientsText()
@@ -113,29 +120,6 @@ func (v *view) trouble(h *history) *market.CircuitStatus {
 		}
 	}
 	return nil
-}
-
-// felt is degraded if there is trouble that clients feel and nobody wanted: no answers about books, or none about balances.
-// Without streams and reference data they still get live answers.
-func (v *view) felt() Level {
-	for i := range v.circuits {
-		st := &v.circuits[i]
-		_, isolated := v.class(st.ID.Class)
-		if st.State != market.CircuitClosed && !isolated && (st.ID.Class == market.ClassMarketData || st.ID.Class == market.ClassAccount) {
-			return LevelDegraded
-		}
-	}
-	return LevelOK
-}
-
-// limitedLevel tells gates that many clients feel, of an endpoint or of all public data, from those of one account or pair.
-func (v *view) limitedLevel() Level {
-	for i := range v.gates {
-		if k := v.gates[i].Scope.Kind; k == market.ScopePublic || k == market.ScopeEndpoint {
-			return LevelDegraded
-		}
-	}
-	return LevelNotice
 }
 
 // class is the worst state of the circuits of a class, and whether it is isolated.

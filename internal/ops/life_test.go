@@ -45,7 +45,9 @@ func begin(t *testing.T, dir string) *life {
 	l.guard = resilience.New(resilience.Config{Listener: l.journal.Listen})
 	l.guard.Door(okx)
 	tape := &tape{}
-	answers := &fakeAnswers{tape: tape}
+	answers := &fakeAnswers{tape: tape, overrides: overrides, stand: func() ([]market.CircuitStatus, []market.GateStatus) {
+		return l.guard.Circuits(), l.guard.Gates()
+	}}
 	l.desk = ops.NewDesk(ops.DeskConfig{
 		Exchanges: []market.ExchangeID{okx}, Guard: l.guard, Overrides: overrides, Journal: l.journal, Copies: &fakeCopies{tape: tape},
 		Answers: answers, Keeper: keeper, Feed: &fakeFeed{tape: tape}, Logger: log,

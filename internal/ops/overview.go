@@ -29,10 +29,10 @@ type Level string
 
 // The closed set of levels, from good to bad.
 const (
-	LevelOK       Level = "ok"       // every circuit closed, nothing in force
+	LevelOK       Level = "ok"       // clients get live answers, or nobody asks; nothing is in force
 	LevelNotice   Level = "notice"   // something is in force or under way, and clients get live answers or somebody wanted it so
-	LevelDegraded Level = "degraded" // an exchange does not answer: books are stale, balances refused
-	LevelDown     Level = "down"     // no exchange answers
+	LevelDegraded Level = "degraded" // some clients get stale answers or errors
+	LevelDown     Level = "down"     // an exchange: nobody who asks for it gets an answer; the gateway: no exchange answers
 )
 
 // State is the one word for an exchange: the worst of what is true of it.
@@ -44,9 +44,11 @@ const (
 	StateIsolated    State = "isolated"    // an operator isolated it
 	StateOpen        State = "open"        // at least one circuit is open
 	StateHalfOpen    State = "half_open"   // at least one circuit is being probed, none is open
+	StateFailing     State = "failing"     // clients get stale answers or errors, and nothing above or below explains it
 	StateWithheld    State = "withheld"    // an operator withheld it or one of its pairs
 	StateMaintenance State = "maintenance" // it announced maintenance that is under way, or one is configured; its circuits are closed
 	StateLimited     State = "limited"     // a gate of one endpoint, account or symbol is closed
+	StateNotAsked    State = "not_asked"   // no client asks, so nobody is hurt, whatever its circuits say
 	StateClosed      State = "closed"      // all is well
 )
 
@@ -68,6 +70,7 @@ type Exchange struct {
 	Streams     *Streams          `json:"streams"` // null where nothing is streamed
 	Maintenance []Maintenance     `json:"maintenance"`
 	Served      Served            `json:"served"`
+	Answering   Answering         `json:"answering"`
 	Samples     SampleColumns     `json:"samples"`
 	Failures    []Failure         `json:"failures"` // the last 20 attempts that went wrong, newest first
 }
@@ -180,6 +183,42 @@ type Served struct {
 	OldestMS *int64 `json:"oldest_ms"`
 }
 
+// Answering is what clients get of an exchange: Level follows from it.
+type Answering struct {
+	Status  AnsweringStatus `json:"status"`
+	AskedAt *time.Time      `json:"asked_at"` // when a client last asked, null if none has
+	Live    int             `json:"live"`     // answers of the last 2 min
+	Stale   int             `json:"stale"`
+	Errors  int             `json:"errors"` // but a client's own mistakes, and refusals of require=live
+	Wanted  int             `json:"wanted"` // stale or errors because an operator wanted it so; not in the others
+	Pairs   AnsweringPairs  `json:"pairs"`
+}
+
+// AnsweringPairs are the pairs that were asked for in the last 10 min, by what one who asks now gets, without a bound of its own.
+type AnsweringPairs struct {
+	Live   int `json:"live"`
+	Stale  int `json:"stale"`
+	None   int `json:"none"` // an error
+	Wanted int `json:"wanted"`
+}
+
+// AnsweringStatus is Answering in one word.
+type AnsweringStatus string
+
+// The closed set of it, from bad to good.
+const (
+	AnsweringNone     AnsweringStatus = "none"      // no pair that is asked for can be answered, or at least 5 answers were all errors
+	AnsweringSome     AnsweringStatus = "some"      // some are stale or errors
+	AnsweringWanted   AnsweringStatus = "wanted"    // whatever is stale or an error, an operator wanted it so
+	AnsweringNotAsked AnsweringStatus = "not_asked" // nobody asks
+	AnsweringLive     AnsweringStatus = "live"      // all live
+)
+
+// AnsweringStatuses lists the set.
+func AnsweringStatuses() []AnsweringStatus {
+	return []AnsweringStatus{AnsweringNone, AnsweringSome, AnsweringWanted, AnsweringNotAsked, AnsweringLive}
+}
+
 // SampleColumns are the last five minutes in steps, oldest first, for sparklines. All columns have the same length.
 type SampleColumns struct {
 	From     time.Time `json:"from"`
@@ -225,6 +264,7 @@ type Book struct {
 	LastResync    *time.Time        `json:"last_resync"` //
 	ResyncReason  string            `json:"resync_reason,omitempty"`
 	StreamedSince *time.Time        `json:"streamed_since"`
+	Watched       bool              `json:"-"` // a client subscribes to it
 }
 
 // ClientUse is what a client of the gateway does. All callers without a key together are one.

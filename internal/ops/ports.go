@@ -82,6 +82,8 @@ type Answers interface {
 	ServedBooks() []market.ServedBook
 	// Served counts the answers of the last five minutes.
 	Served(id market.ExchangeID) Served
+	// Lately is what clients got and would get of an exchange. streamed are its streamed books, as Feed lists them.
+	Lately(id market.ExchangeID, streamed []Book) Lately
 	// Maintenance lists the windows of an exchange that are open or begin within 24 hours, by their beginning.
 	Maintenance(id market.ExchangeID) []market.Maintenance
 	// Listed tells whether the exchange's list of pairs, as far as one is held, has a pair; known is false without a list. It
@@ -90,6 +92,27 @@ type Answers interface {
 	// Ask makes one cheap call of a class through everything that protects the exchange, and returns what it said. A class
 	// that has nothing to ask (no account, no streamed book) is market.ErrNotSupported.
 	Ask(ctx context.Context, id market.ExchangeID, class market.Class) error
+}
+
+// Lately is what clients got of an exchange in the last two minutes, and what those would get now who asked in the last ten:
+// from what is known, without asking.
+type Lately struct {
+	// Answers, without those that say nothing about the exchange: a client's own mistakes, and refusals of require=live.
+	Live, Stale, Errors int
+	// Wanted are stale answers and errors because an operator wanted it so. They are not in the others.
+	Wanted int
+	// Pairs that were asked for, by what a client without a bound of its own would get now.
+	Pairs PairOutlook
+	// AskedAt is when a client last asked, zero if none did.
+	AskedAt time.Time
+	// Balances tells that a client asked for one in the last ten minutes.
+	Balances bool
+}
+
+// PairOutlook counts pairs by what a question about them would get.
+type PairOutlook struct {
+	Live, Stale, None int
+	Wanted            int // stale or none because an operator wanted it so
 }
 
 // Clients tells what the clients of the gateway do. It does no I/O.

@@ -24,9 +24,30 @@ func (v *view) whyText(h *history) string {
 		return v.maintenanceText()
 	case StateLimited:
 		return v.limitedText()
+	case StateFailing:
+		return v.failingText()
+	case StateNotAsked:
+		return v.notAskedText()
 	case StateClosed:
 	}
 	return ""
+}
+
+// failingText is what is wrong where no circuit, hold or operator tells.
+func (v *view) failingText() string {
+	l := &v.lately
+	if answers := l.Live + l.Stale + l.Errors; l.Stale+l.Errors > 0 {
+		return fmt.Sprintf("of %d answers in the last 2 min %d were errors and %d stale, though no circuit is open", answers, l.Errors, l.Stale)
+	}
+	return "it did not answer when it was last asked"
+}
+
+// notAskedText says since when nobody asks.
+func (v *view) notAskedText() string {
+	if v.lately.AskedAt.IsZero() {
+		return "not asked since the start"
+	}
+	return "not asked since " + clockTime(v.lately.AskedAt, v.now)
 }
 
 // besideThat names what operators put in force and the state does not tell: a worse one hides it.
@@ -195,8 +216,14 @@ func (v *view) clientsText() string {
 		}
 		said = append(said, "the withheld pairs answer 503 withheld")
 	}
-	if v.dead() {
-		said = append(said, v.staleBooks())
+	if v.unasked() {
+		if v.dead() {
+			return strings.Join(append(said, "nobody asks; the next one who does finds out whether it answers"), "; ")
+		}
+		return strings.Join(append(said, "nobody asks"), "; ")
+	}
+	if text := v.booksText(); text != "" {
+		said = append(said, text)
 	} else if s, isolated := v.class(market.ClassStream); isolated || s != market.CircuitClosed {
 		said = append(said, "books are live by request; streams are stale")
 	}
@@ -218,6 +245,39 @@ func (v *view) clientsText() string {
 		return "live answers"
 	}
 	return strings.Join(said, "; ")
+}
+
+// booksText is what those get who ask for books, "" if live ones.
+func (v *view) booksText() string {
+	l := &v.lately
+	pairs, answers := l.Pairs.Live+l.Pairs.Stale+l.Pairs.None, l.Live+l.Stale+l.Errors
+	switch {
+	case l.Pairs.None > 0 && l.Pairs.None == pairs:
+		return "no pair that is asked for can be answered: reads end in an error"
+	case l.Pairs.None > 0:
+		return fmt.Sprintf("%d of %d pairs that are asked for cannot be answered, the others %s", l.Pairs.None, pairs, v.othersText())
+	case v.dead():
+		return v.staleBooks()
+	case v.state == StateLimited:
+		return "" // clientsText says it
+	case l.Pairs.Stale > 0 && l.Pairs.Stale == pairs:
+		return "books are served stale" + v.oldestText()
+	case l.Pairs.Stale > 0:
+		return fmt.Sprintf("books of %d of %d pairs that are asked for are served stale%s", l.Pairs.Stale, pairs, v.oldestText())
+	case answers >= allErrors && l.Errors == answers:
+		return fmt.Sprintf("all of %d answers in the last 2 min were errors", answers)
+	case l.Stale+l.Errors > 0 && !v.balancesRefused() && v.state == StateFailing:
+		return "live answers again, as far as is known"
+	}
+	return ""
+}
+
+// othersText is how the pairs are answered that can be.
+func (v *view) othersText() string {
+	if v.lately.Pairs.Live == 0 {
+		return "are served stale" + v.oldestText()
+	}
+	return "are live or stale"
 }
 
 // staleBooks is what becomes of books while the exchange is not asked for them.

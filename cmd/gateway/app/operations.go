@@ -8,6 +8,7 @@ import (
 
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/dashboard"
+	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/fleet"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
@@ -149,6 +150,35 @@ func (s answers) Served(id market.ExchangeID) ops.Served {
 	if public.Live+public.Stale > 0 {
 		ms := public.Oldest.Milliseconds()
 		out.OldestMS = &ms
+	}
+	return out
+}
+
+// Lately implements ops.Answers: public data and balances together.
+func (s answers) Lately(id market.ExchangeID, streamed []ops.Book) ops.Lately {
+	public, balances := s.Books.Lately(id, streamedPairs(streamed)), s.accounts.Lately(id)
+	out := ops.Lately{
+		Live: public.Live + balances.Live, Stale: public.Stale, Errors: public.Errors + balances.Errors, Wanted: public.Wanted + balances.Wanted,
+		Pairs: ops.PairOutlook(public.Pairs), AskedAt: public.AskedAt, Balances: balances.Balances,
+	}
+	if balances.AskedAt.After(out.AskedAt) {
+		out.AskedAt = balances.AskedAt
+	}
+	return out
+}
+
+// streamedPairs are streamed books as the policy sees them.
+func streamedPairs(books []ops.Book) []gateway.StreamedPair {
+	out := make([]gateway.StreamedPair, 0, len(books))
+	for i := range books {
+		b := &books[i]
+		pair, err := market.ParsePair(b.Symbol)
+		if err != nil {
+			continue // it came from a pair
+		}
+		out = append(out, gateway.StreamedPair{
+			Pair: pair, Live: b.Status == string(feed.StateLive), Held: b.ConfirmedAt != nil, Failing: b.Reason != "", Watched: b.Watched,
+		})
 	}
 	return out
 }

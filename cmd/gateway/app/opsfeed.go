@@ -29,7 +29,7 @@ func (f opsFeed) Books(id market.ExchangeID) []ops.Book {
 			ConfirmedAt: instant(b.ConfirmedAt), ChangedAt: instant(b.ChangedAt),
 			Bid: text(b.Bid), Ask: text(b.Ask), Epoch: b.Epoch,
 			Resyncs: b.Resyncs, LastResync: instant(b.LastResync), ResyncReason: named(b.ResyncReason),
-			StreamedSince: instant(b.StreamedSince),
+			StreamedSince: instant(b.StreamedSince), Watched: f.hub.Subscribed(b.Key),
 		}
 		if bid, ok := b.Bid.Get(); ok {
 			if ask, ok := b.Ask.Get(); ok {

@@ -3,12 +3,12 @@
 import { span, time, minute, ms } from './time.js';
 
 /** @type {Record<string, string>} */
-const STATES = { half_open: 'half-open' };
+const STATES = { half_open: 'half-open', not_asked: 'not asked' };
 /** stateWord @param {string} s */
 export const stateWord = (s) => STATES[s] ?? s;
 
 /** Bad states first: of two that are true at once, the earlier one is shown. */
-export const WORST = ['banned', 'isolated', 'open', 'half_open', 'withheld', 'maintenance', 'limited', 'closed'];
+export const WORST = ['banned', 'isolated', 'open', 'half_open', 'failing', 'withheld', 'maintenance', 'limited', 'not_asked', 'closed'];
 
 /** @type {Record<string, string>} */
 const MEANING = {
@@ -16,9 +16,11 @@ const MEANING = {
   isolated: 'an operator isolated it: no request is sent, probes included',
   open: 'it does not answer: no request is sent until the next probe',
   half_open: 'one request is on its way to find out whether it answers again',
+  failing: 'clients get stale answers or errors',
   withheld: 'an operator withheld it: reads are refused',
   maintenance: 'it is closed for maintenance',
   limited: 'a part of it may not be asked for a while',
+  not_asked: 'no client asks',
   closed: 'it answers',
 };
 /** @param {string} s */
