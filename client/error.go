@@ -140,6 +140,7 @@ const (
 	ErrBookOneSided         Code = "book_one_sided"
 	ErrActionIncomplete     Code = "action_incomplete"
 	ErrOverloaded           Code = "overloaded"
+	ErrLocalResource        Code = "local_resource"
 	ErrShuttingDown         Code = "shutting_down"
 	ErrUpstreamTimeout      Code = "upstream_timeout"
 )

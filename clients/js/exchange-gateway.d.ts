@@ -49,6 +49,7 @@ export type ErrorCode =
   | 'book_one_sided'
   | 'action_incomplete'
   | 'overloaded'
+  | 'local_resource'
   | 'shutting_down'
   | 'upstream_timeout'
   | 'gateway_unreachable'
@@ -170,6 +171,8 @@ export class BookOneSided extends GatewayError { readonly code: 'book_one_sided'
 export class ActionIncomplete extends GatewayError { readonly code: 'action_incomplete' }
 /** The gateway's own bound is reached. */
 export class Overloaded extends GatewayError { readonly code: 'overloaded' }
+/** The gateway's machine had nothing left for a connection to the exchange. */
+export class LocalResource extends GatewayError { readonly code: 'local_resource' }
 /** This gateway is stopping. */
 export class ShuttingDown extends GatewayError { readonly code: 'shutting_down' }
 /** The exchange did not answer before the deadline. */

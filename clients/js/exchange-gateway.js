@@ -135,6 +135,7 @@ export class BookOneSided extends GatewayError {}
 export class ActionIncomplete extends GatewayError {}
 /** The gateway's own bound is reached. */
 export class Overloaded extends GatewayError {}
+export class LocalResource extends GatewayError {}
 /** This gateway is stopping. */
 export class ShuttingDown extends GatewayError {}
 /** The exchange did not answer before the deadline. */
@@ -189,6 +190,7 @@ const CODES = Object.assign(Object.create(null), {
   book_one_sided: [BookOneSided, 'ExchangeNotAvailable'],
   action_incomplete: [ActionIncomplete, 'ExchangeNotAvailable'],
   overloaded: [Overloaded, 'RateLimitExceeded'],
+  local_resource: [LocalResource, 'ExchangeNotAvailable'],
   shutting_down: [ShuttingDown, 'ExchangeNotAvailable'],
   upstream_timeout: [UpstreamTimeout, 'RequestTimeout'],
   gateway_unreachable: [GatewayUnreachable, 'ExchangeNotAvailable'],

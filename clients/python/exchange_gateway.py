@@ -388,6 +388,11 @@ class Overloaded(GatewayError, RateLimitExceeded):
     code = "overloaded"
 
 
+class LocalResource(GatewayError, ExchangeNotAvailable):
+    """The gateway's machine had nothing left for a connection to the exchange."""
+    code = "local_resource"
+
+
 class ShuttingDown(GatewayError, ExchangeNotAvailable):
     """This gateway is stopping."""
     code = "shutting_down"

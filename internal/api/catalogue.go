@@ -49,6 +49,7 @@ const (
 	CodeIsolated            Code = "isolated"
 	CodeWithheld            Code = "withheld"
 	CodeNotSupported        Code = "not_supported"
+	CodeLocalResource       Code = "local_resource"
 )
 
 // Origin tells who is in trouble: the gateway (its rules, its limits, its caller's request) or the exchange.
@@ -301,6 +302,11 @@ func Catalogue() []Entry {
 			"Retry after `Retry-After`, and ask less often.",
 		},
 		{
+			CodeLocalResource, 503, "Gateway lacks a resource", ccxtNotAvailable, OriginGateway, true,
+			"This machine had no descriptor, local port or memory left for a connection to the exchange, or its proxy refused one. It says nothing about the exchange.",
+			"Retry after `Retry-After`; an operator has to raise the limit of open files, or look at the proxy.",
+		},
+		{
 			CodeShuttingDown, 503, "Shutting down", ccxtNotAvailable, OriginGateway, true,
 			"This gateway is stopping.",
 			"Retry after `Retry-After`; another instance answers.",
@@ -357,6 +363,8 @@ func codeOf(k market.Kind) (c Code, ok bool) {
 		return CodeInternal, true
 	case market.KindClientLimited:
 		return CodeClientRateLimited, true
+	case market.KindLocalResource:
+		return CodeLocalResource, true
 	}
 	return CodeInternal, true
 }

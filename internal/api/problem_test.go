@@ -46,6 +46,7 @@ var kindProblems = map[market.Kind]struct {
 	market.KindWithheld:      {503, "withheld", "ExchangeNotAvailable", "gateway", true},
 	market.KindOverloaded:    {503, "overloaded", "RateLimitExceeded", "gateway", true},
 	market.KindClientLimited: {429, "client_rate_limited", "RateLimitExceeded", "gateway", true},
+	market.KindLocalResource: {503, "local_resource", "ExchangeNotAvailable", "gateway", true},
 	market.KindNotSupported:  {501, "not_supported", "NotSupported", "gateway", false},
 	market.KindInternal:      {500, "internal", "ExchangeError", "gateway", false},
 }

@@ -42,7 +42,8 @@ const (
 // rules is the house: who stands on whom. A package without a row fails, and so does a permission that nobody uses.
 var rules = map[string]rule{
 	"internal/market":                {outside: []string{decimal}},
-	"internal/exchange":              {ours: []string{"internal/market"}, outside: []string{websocket}},
+	"internal/dial":                  {},
+	"internal/exchange":              {ours: []string{"internal/market", "internal/dial"}, outside: []string{websocket}},
 	"internal/exchange/binance":      {ours: []string{"internal/market", "internal/exchange"}},
 	"internal/exchange/okx":          {ours: []string{"internal/market", "internal/exchange"}, outside: []string{decimal}},
 	"internal/exchange/coinbase":     {ours: []string{"internal/market", "internal/exchange"}},

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"exchange-gateway/internal/dial"
 	"exchange-gateway/internal/market"
 )
 
@@ -26,6 +27,8 @@ type Config struct {
 	// Streams opens the connections of streams; its responses to a handshake have writable bodies. Nil means Transport.
 	Streams http.RoundTripper
 	Log     *slog.Logger // nil discards
+	// Shortage is told when this machine lacked what a request needs. Nil: nobody is.
+	Shortage *dial.Shortage
 }
 
 // Client sends requests to the hosts of one exchange. Every one of them passes the door. Safe for concurrent use.
@@ -35,13 +38,14 @@ type Client struct {
 	transport http.RoundTripper
 	streams   http.RoundTripper
 	log       *slog.Logger
+	shortage  *dial.Shortage
 	bodies    bodyPool
 }
 
 // NewClient makes a client. It does no I/O.
 func NewClient(c Config) *Client {
 	if c.Transport == nil {
-		c.Transport = NewTransport(nil)
+		c.Transport = NewTransport(nil, nil)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -49,7 +53,7 @@ func NewClient(c Config) *Client {
 	if c.Streams == nil {
 		c.Streams = c.Transport
 	}
-	return &Client{id: c.ID, door: c.Door, transport: c.Transport, streams: c.Streams, log: c.Log}
+	return &Client{id: c.ID, door: c.Door, transport: c.Transport, streams: c.Streams, log: c.Log, shortage: c.Shortage}
 }
 
 // Request is one GET. Only the path and query are given: the host is chosen from Hosts.
@@ -147,7 +151,7 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 	res, err := c.transport.RoundTrip(req)
 	if err != nil {
 		a.elapsed = time.Since(sent)
-		a.err = c.fail(r.Call, transportKind(ctx), stripURL(err))
+		a.err = c.unanswered(ctx, r.Call, stripURL(err))
 		return a
 	}
 	body, err := c.bodies.read(res, r.MaxBody)
@@ -160,8 +164,10 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 	case errors.Is(err, errBodyTooLong):
 		a.err = c.fail(r.Call, market.KindMalformed, err)
 		a.err.Status, a.err.Refusal = res.StatusCode, r.TooLong
+	case res.StatusCode == http.StatusProxyAuthRequired:
+		a.err = c.proxyRefused(r.Call, res.StatusCode)
 	case err != nil:
-		a.err = c.fail(r.Call, transportKind(ctx), fmt.Errorf("read body: %w", err))
+		a.err = c.unanswered(ctx, r.Call, fmt.Errorf("read body: %w", err))
 		a.err.Status = res.StatusCode
 		if e := c.refusal(r, res.StatusCode, read, answer); e != nil {
 			a.err = e
@@ -234,17 +240,28 @@ func (c *Client) name(call market.Call, err error) error {
 	return c.fail(call, market.KindInternal, err)
 }
 
-// transportKind classifies a request without an answer. Only the context tells a caller that left from a time that
-// ran out; everything else is an exchange that cannot be reached.
-func transportKind(ctx context.Context) market.Kind {
+// unanswered classifies a request without an answer. Only the context tells a caller that left from a time that ran out; what
+// this machine lacked or its proxy refused is no fault of the exchange; everything else is an exchange that cannot be reached.
+func (c *Client) unanswered(ctx context.Context, call market.Call, err error) *market.Error {
+	kind := market.KindCanceled
 	switch ctx.Err() {
 	case nil:
-		return market.KindUnavailable
+		if kind = market.KindUnavailable; dial.Local(err) || refusedByProxy(err) {
+			kind = market.KindLocalResource
+			c.shortage.Note()
+		}
 	case context.DeadlineExceeded: // Context.Err returns exactly this value
-		return market.KindTimeout
-	default:
-		return market.KindCanceled
+		kind = market.KindTimeout
 	}
+	return c.fail(call, kind, err)
+}
+
+// proxyRefused is an answer of the proxy that this machine is configured with: no exchange asks for a proxy's credential.
+func (c *Client) proxyRefused(call market.Call, status int) *market.Error {
+	c.shortage.Note()
+	e := c.fail(call, market.KindLocalResource, &proxyError{status: status})
+	e.Status = status
+	return e
 }
 
 func withoutRefusal(e *market.Error) *market.Error {

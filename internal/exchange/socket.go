@@ -104,7 +104,10 @@ func (c *Client) refusedHandshake(
 	ctx context.Context, d Dial, host string, sent time.Time, res *http.Response, err error, refused Reader,
 ) *market.Error {
 	if res == nil || res.StatusCode < http.StatusMultipleChoices {
-		return c.fail(d.Call, transportKind(ctx), stripURL(err))
+		return c.unanswered(ctx, d.Call, stripURL(err))
+	}
+	if res.StatusCode == http.StatusProxyAuthRequired {
+		return c.proxyRefused(d.Call, res.StatusCode)
 	}
 	answer := &Response{Status: res.StatusCode, Header: res.Header, SentAt: sent, ReceivedAt: time.Now(), Host: host}
 	if res.Body != nil {

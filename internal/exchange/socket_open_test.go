@@ -173,7 +173,7 @@ func TestOpen_itsContextEndsAlone(t *testing.T) {
 	}))
 	defer peers.Wait()
 	defer server.Close()
-	transport := exchange.NewTransport(nil)
+	transport := exchange.NewTransport(nil, nil)
 	rig := exchangetest.NewRig(nil)
 	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: transport})
 	for name, mark := range map[string]func(context.Context) context.Context{

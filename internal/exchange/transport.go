@@ -2,10 +2,10 @@ package exchange
 
 import (
 	"crypto/tls"
-	"net"
 	"net/http"
 	"time"
 
+	"exchange-gateway/internal/dial"
 	"exchange-gateway/internal/market"
 )
 
@@ -21,30 +21,37 @@ const (
 	maxHeader        = 64 << 10 // bytes of an answer's header
 )
 
-// NewTransport is the transport to one exchange. Proxies named by the environment are honoured. tlsConfig may be nil.
-func NewTransport(tlsConfig *tls.Config) http.RoundTripper {
-	pooled := newHTTP1(tlsConfig)
-	fresh := newHTTP1(tlsConfig)
+// NewDialer is how exchanges are dialled. What it notes and logs is the caller's to set.
+func NewDialer() *dial.Dialer { return &dial.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive} }
+
+// NewTransport is the transport to one exchange. Proxies named by the environment are honoured. tlsConfig may be nil; a nil
+// dialer means NewDialer.
+func NewTransport(tlsConfig *tls.Config, dialer *dial.Dialer) http.RoundTripper {
+	pooled := newHTTP1(tlsConfig, dialer)
+	fresh := newHTTP1(tlsConfig, dialer)
 	fresh.DisableKeepAlives = true
 	return &transport{pooled: pooled, fresh: fresh}
 }
 
 // NewStreamTransport is the transport of an exchange's streams. Each of its connections is one stream, so none is kept for
-// the next, and their number is bounded by who opens them. tlsConfig may be nil.
-func NewStreamTransport(tlsConfig *tls.Config) http.RoundTripper {
-	t := newHTTP1(tlsConfig)
+// the next, and their number is bounded by who opens them. tlsConfig and dialer are as in NewTransport.
+func NewStreamTransport(tlsConfig *tls.Config, dialer *dial.Dialer) http.RoundTripper {
+	t := newHTTP1(tlsConfig, dialer)
 	t.MaxConnsPerHost = 0
 	t.MaxIdleConnsPerHost = -1
 	return t
 }
 
-func newHTTP1(tlsConfig *tls.Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+func newHTTP1(tlsConfig *tls.Config, dialer *dial.Dialer) *http.Transport {
+	if dialer == nil {
+		dialer = NewDialer()
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dialer.DialContext,
+		OnProxyConnectResponse: proxyAnswered,
 		Protocols:              protocols,
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    handshakeTimeout,

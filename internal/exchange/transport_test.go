@@ -62,7 +62,7 @@ func fetch(ctx context.Context, tr http.RoundTripper, url string) (*http.Respons
 
 func transport(t *testing.T, c *tls.Config) http.RoundTripper {
 	t.Helper()
-	tr := exchange.NewTransport(c)
+	tr := exchange.NewTransport(c, nil)
 	t.Cleanup(func() {
 		if c, ok := tr.(interface{ CloseIdleConnections() }); ok {
 			c.CloseIdleConnections()
@@ -125,7 +125,7 @@ func TestTransport_deadConnection(t *testing.T) {
 			})
 		}
 	})
-	tr := exchange.NewTransport(nil)
+	tr := exchange.NewTransport(nil, nil)
 	url := "http://" + l.Addr().String()
 	if _, _, err := fetch(t.Context(), tr, url); err != nil {
 		t.Fatal(err)

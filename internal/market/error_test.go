@@ -88,6 +88,7 @@ func TestKinds_table(t *testing.T) {
 		"withheld":       {ignored, market.RetryNever, false, true, true},
 		"overloaded":     {ignored, market.RetryNever, true, true, true},
 		"client_limited": {ignored, market.RetryNever, true, true, true},
+		"local_resource": {ignored, market.RetryNever, true, true, true},
 		"canceled":       {ignored, market.RetryNever, false, false, false},
 		"not_supported":  {ignored, market.RetryNever, false, false, false},
 		"internal":       {ignored, market.RetryNever, false, false, false},

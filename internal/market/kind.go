@@ -29,6 +29,7 @@ const (
 	KindNotSupported              // the exchange has no such thing
 	KindInternal                  // our own fault
 	KindClientLimited             // not asked: the client has used up its own quota of calls to exchanges
+	KindLocalResource             // not asked: this machine had no descriptor, port or memory left, or its proxy refused the connection
 	kindCount
 )
 
@@ -90,6 +91,7 @@ var kinds = [kindCount]kindFacts{
 	KindNotSupported:  {text: "not_supported", effect: EffectIgnored},
 	KindInternal:      {text: "internal", effect: EffectIgnored},
 	KindClientLimited: {text: "client_limited", effect: EffectIgnored, stale: true, local: true, passes: true},
+	KindLocalResource: {text: "local_resource", effect: EffectIgnored, stale: true, local: true, passes: true},
 }
 
 // Kinds lists every kind of error.

@@ -98,7 +98,7 @@ func refusing(k market.Kind) bool {
 	case market.KindCircuitOpen, market.KindIsolated, market.KindOverloaded:
 		return true
 	case market.KindWithheld, market.KindClientLimited, market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
-		market.KindUnavailable, market.KindNotSupported:
+		market.KindUnavailable, market.KindNotSupported, market.KindLocalResource:
 		return false
 	}
 	return false

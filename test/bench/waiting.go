@@ -29,11 +29,11 @@ func measureUpstreamCall(ctx context.Context, r *run) error {
 	}
 	defer u.stop()
 	guard := resilience.New(resilience.Config{})
-	plain, err := binance.New(exchange.Config{ID: "binance", Hosts: []string{u.url}, Door: openDoor{}, Transport: exchange.NewTransport(nil)})
+	plain, err := binance.New(exchange.Config{ID: "binance", Hosts: []string{u.url}, Door: openDoor{}, Transport: exchange.NewTransport(nil, nil)})
 	if err != nil {
 		return err
 	}
-	venue, err := binance.New(exchange.Config{ID: "binance", Hosts: []string{u.url}, Door: guard.Door("binance"), Transport: exchange.NewTransport(nil)})
+	venue, err := binance.New(exchange.Config{ID: "binance", Hosts: []string{u.url}, Door: guard.Door("binance"), Transport: exchange.NewTransport(nil, nil)})
 	if err != nil {
 		return err
 	}

@@ -37,9 +37,9 @@ func newRig(t *testing.T, d *dialect, p *tape) *rig {
 			t.Error(err)
 		}
 	})
-	transport := exchange.NewTransport(nil)
+	transport := exchange.NewTransport(nil, nil)
 	adapter, err := d.make(exchange.Config{
-		ID: d.id, Door: guard.Door(d.id), Transport: transport, Streams: exchange.NewStreamTransport(nil),
+		ID: d.id, Door: guard.Door(d.id), Transport: transport, Streams: exchange.NewStreamTransport(nil, nil),
 		Hosts: []string{r.venue.server.URL}, StreamHosts: []string{"ws" + strings.TrimPrefix(r.venue.server.URL, "http")},
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/cache"
+	"exchange-gateway/internal/dial"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/feed/hub"
 	"exchange-gateway/internal/fleet"
@@ -45,6 +46,7 @@ type App struct {
 	conf     config.Config
 	log      *slog.Logger
 	redis    redis.UniversalClient // nil without Redis
+	shortage *dial.Shortage        // of what connections need
 	keys     *keys.Ring
 	keysErr  error
 	guard    *resilience.Guard
@@ -86,6 +88,7 @@ func New(conf config.Config, o Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{conf: conf, inForce: conf, log: o.Log, load: o.Load, level: o.Level, registry: prometheus.NewRegistry()}
+	a.shortage = new(dial.Shortage)
 	a.metrics = newMetrics(a.registry, a.degraded)
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.certificate = newCertificate(conf.TLSCertFile, conf.TLSKeyFile, o.Log, a.registry)
@@ -94,7 +97,7 @@ func New(conf config.Config, o Options) (*App, error) {
 		a.log.Error("keys file not read, every key is refused until it can be", slog.Any("err", a.keysErr))
 	}
 	a.clients = quota.New(quota.Config{Ring: a.keys, Defaults: quotas(conf), Metrics: a.registry})
-	a.redis = newRedis(conf.Redis, o.Log)
+	a.redis = newRedis(conf.Redis, a.shortage, o.Log)
 	a.gates = newGates(conf, a.redis, o.Log)
 	if err := a.beginOperations(); err != nil {
 		return nil, err
@@ -102,7 +105,7 @@ func New(conf config.Config, o Options) (*App, error) {
 	if err := a.newGuard(o); err != nil {
 		return nil, err
 	}
-	venues, err := newVenues(conf, a.guard, o)
+	venues, err := newVenues(conf, a.guard, a.shortage, o)
 	if err != nil {
 		return nil, err
 	}

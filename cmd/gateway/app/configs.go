@@ -46,7 +46,8 @@ func (a *App) apiConfig(o Options) (api.Config, error) {
 
 // degraded lists what does not work as configured, each part once: several keep something in the same directory.
 func (a *App) degraded() []string {
-	all := slices.Concat(a.gates.Degraded(), a.operations.keeper.Degraded(), a.store.Degraded(), a.keys.Degraded(), a.certificate.degraded())
+	all := slices.Concat(a.gates.Degraded(), a.operations.keeper.Degraded(), a.store.Degraded(), a.keys.Degraded(), a.certificate.degraded(),
+		a.shortage.Degraded())
 	return slices.DeleteFunc(Parts(), func(part string) bool { return !slices.Contains(all, part) })
 }
 

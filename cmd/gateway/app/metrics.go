@@ -7,6 +7,7 @@ import (
 
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/cache"
+	"exchange-gateway/internal/dial"
 	"exchange-gateway/internal/fleet"
 )
 
@@ -50,6 +51,7 @@ func Parts() []string {
 	return []string{
 		fleet.DegradedFile, fleet.DegradedRedis, fleet.DegradedOperations,
 		cache.DegradedRead, cache.DegradedWrite, cache.DegradedValues, keys.Degraded, DegradedTLS,
+		dial.Degraded,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/dial"
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/gateway"
@@ -29,7 +30,7 @@ type venues struct {
 }
 
 // newVenues makes the adapters of the enabled exchanges and their accounts, all behind the guard.
-func newVenues(conf config.Config, guard *resilience.Guard, o Options) (venues, error) {
+func newVenues(conf config.Config, guard *resilience.Guard, shortage *dial.Shortage, o Options) (venues, error) {
 	all := venues{families: map[market.ExchangeID][]string{}}
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(conf.Exchanges)) {
@@ -37,7 +38,7 @@ func newVenues(conf config.Config, guard *resilience.Guard, o Options) (venues, 
 		if !e.On() {
 			continue
 		}
-		if err := all.add(id, e, guard, o); err != nil {
+		if err := all.add(id, e, guard, shortage, o); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -47,14 +48,17 @@ func newVenues(conf config.Config, guard *resilience.Guard, o Options) (venues, 
 	return all, errors.Join(errs...)
 }
 
-func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.Guard, o Options) error {
-	transport, streams, err := transportsTo(id, e, o)
+func (v *venues) add(
+	id market.ExchangeID, e config.Exchange, guard *resilience.Guard, shortage *dial.Shortage, o Options,
+) error {
+	transport, streams, err := transportsTo(id, e, shortage, o)
 	if err != nil {
 		return err
 	}
 	venue, err := exchanges()[id](exchange.Config{
 		ID: id, Hosts: e.Hosts, AccountHosts: e.AccountHosts, StreamHosts: e.StreamHosts, Region: e.Region,
 		Door: guard.Door(id), Transport: transport, Streams: streams, Log: o.Log,
+		Shortage: shortage,
 	})
 	if err != nil {
 		return fmt.Errorf("exchanges.%s: %w", id, err)
@@ -93,7 +97,9 @@ func (v *venues) add(id market.ExchangeID, e config.Exchange, guard *resilience.
 }
 
 // transportsTo are the ways to an exchange, of requests and of streams: what a test gives, or sockets.
-func transportsTo(id market.ExchangeID, e config.Exchange, o Options) (requests, streams http.RoundTripper, err error) {
+func transportsTo(
+	id market.ExchangeID, e config.Exchange, shortage *dial.Shortage, o Options,
+) (requests, streams http.RoundTripper, err error) {
 	if o.Transport != nil {
 		return o.Transport(id), o.Transport(id), nil
 	}
@@ -101,7 +107,9 @@ func transportsTo(id market.ExchangeID, e config.Exchange, o Options) (requests,
 	if err != nil {
 		return nil, nil, err
 	}
-	return exchange.NewTransport(trusted), exchange.NewStreamTransport(trusted), nil
+	dialer := exchange.NewDialer()
+	dialer.Log, dialer.Shortage = o.Log.With(slog.String("exchange", string(id))), shortage
+	return exchange.NewTransport(trusted, dialer), exchange.NewStreamTransport(trusted, dialer), nil
 }
 
 // trust is whose certificates are believed, nil for those that the system trusts.

@@ -64,7 +64,8 @@ func (f *Facade) Refuse(p compat.Problem) (int, []byte) {
 		}
 	case market.KindNone, market.KindAuth, market.KindClockSkew, market.KindRestricted, market.KindRateLimited, market.KindBanned,
 		market.KindUnavailable, market.KindMalformed, market.KindSuspect, market.KindCircuitOpen, market.KindIsolated,
-		market.KindWithheld, market.KindOverloaded, market.KindCanceled, market.KindNotSupported, market.KindInternal:
+		market.KindWithheld, market.KindOverloaded, market.KindCanceled, market.KindNotSupported, market.KindInternal,
+		market.KindLocalResource:
 	}
 	return byStatus(p)
 }

@@ -121,7 +121,7 @@ func TestDial_session(t *testing.T) {
 	}))
 	defer exchanges.Wait()
 	defer server.Close()
-	transport := exchange.NewTransport(nil)
+	transport := exchange.NewTransport(nil, nil)
 	defer transport.(interface{ CloseIdleConnections() }).CloseIdleConnections()
 	rig := exchangetest.NewRig(nil)
 	v := venueWith(t, exchange.Config{

@@ -53,7 +53,7 @@ func (q question) refusal(r *exchange.Response, k market.Kind) *market.Refusal {
 		return q.symbolRefusal()
 	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew, market.KindTimeout,
 		market.KindCircuitOpen, market.KindIsolated, market.KindWithheld, market.KindOverloaded, market.KindCanceled,
-		market.KindNotSupported, market.KindClientLimited, market.KindInternal:
+		market.KindNotSupported, market.KindClientLimited, market.KindInternal, market.KindLocalResource:
 		return nil
 	}
 	if until, told := later(r); told && gate != nil {

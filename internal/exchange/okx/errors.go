@@ -153,7 +153,8 @@ func refusal(call market.Call, a *exchange.Response, m meaning) *market.Refusal 
 		return symbolRefusal(call)
 	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
 		market.KindTimeout, market.KindMaintenance, market.KindCircuitOpen, market.KindIsolated, market.KindWithheld,
-		market.KindOverloaded, market.KindClientLimited, market.KindCanceled, market.KindNotSupported, market.KindInternal:
+		market.KindOverloaded, market.KindClientLimited, market.KindCanceled, market.KindNotSupported, market.KindInternal,
+		market.KindLocalResource:
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func simulated(t *testing.T, cfg exchangesim.Config, region string) (*exchangesi
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := exchange.NewTransport(nil)
+	transport := exchange.NewTransport(nil, nil)
 	t.Cleanup(func() {
 		if c, ok := transport.(interface{ CloseIdleConnections() }); ok {
 			c.CloseIdleConnections()

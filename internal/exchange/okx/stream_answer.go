@@ -130,7 +130,7 @@ func (p *procedure) turnedDown(s *subscription, why *market.Error, at time.Time)
 	case market.KindNone, market.KindClockSkew, market.KindRateLimited, market.KindBanned, market.KindTimeout,
 		market.KindUnavailable, market.KindMaintenance, market.KindMalformed, market.KindSuspect, market.KindCircuitOpen,
 		market.KindIsolated, market.KindWithheld, market.KindOverloaded, market.KindClientLimited, market.KindCanceled,
-		market.KindInternal:
+		market.KindInternal, market.KindLocalResource:
 		p.lose(s, why, at)
 	}
 }
