@@ -78,6 +78,74 @@ func TestConfigCheck_refuses(t *testing.T) {
 	f("keys.yaml", "keys_file="+file("keys.yaml", "keys: nonsense"))
 }
 
+// TestConfigCheck_saysEverythingAtOnce: one file with every kind of mistake takes one run, not one for each kind; and a mistake
+// is told once, not again as what follows from it.
+func TestConfigCheck_saysEverythingAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "gateway.yaml")
+	text := `listen: 0.0.0.0:8080
+fresh_fro: 1s
+stale_wait: soon
+in_flight: 0
+depth_default: 500
+depth_max: 200
+keys_file: nonsense.yaml
+tls_cert_file: cert.pem
+tls_key_file: key.pem
+redis: {password_file: nowhere}
+log: info
+exchanges:
+  okx:
+    region: mars
+    ca_file: nowhere.pem
+    market_data: {timeout: 5s, deadline: 1s}
+    accounts:
+      main: {key_file: nowhere, secret: s}
+      half: {key: k, secert: s}
+      other: {key: k, secret: s}
+  binance:
+    region: eu
+    hosts: [nonsense]
+    stream_hosts: 1
+    warm: [BTC]
+    accounts: {main: {key: k, secret: "-----BEGIN NONSENSE-----"}}
+  kraken: {}
+`
+	for name, text := range map[string]string{"gateway.yaml": text, "nonsense.yaml": "keys: nonsense", "cert.pem": "x", "key.pem": "y"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "nonsense.yaml"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := gateway(t, []string{"GATEWAY_DRIAN=1s", "GATEWAY_DEPTH_MAX=0"}, "config", "check", "--config", path, "--state-dir", dir)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for _, want := range []string{
+		`"fresh_fro" is no setting`, "stale_wait: ", "in_flight is 0", "depth_max is 0", "nonsense.yaml: [1:7]", "chmod 600", "tls_cert_file and tls_key_file", "redis.password_file: ",
+		"log: a group of settings", `exchanges.okx: okx: unknown region "mars"`, "exchanges.okx.ca_file: ", "exchanges.okx.market_data.deadline", "exchanges.okx.accounts.main.key_file: ", "exchanges.okx.accounts.half",
+		"exchanges.okx.accounts.other: ", "exchanges.binance: ", "exchanges.binance.hosts [0]", "exchanges.binance.stream_hosts", "exchanges.binance.warm [0]", "exchanges.binance.accounts.main: ", `exchange "kraken" is unknown`, "GATEWAY_DRIAN",
+	} {
+		found := 0
+		for _, line := range lines {
+			if strings.Contains(line, want) {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d lines say %q", found, want)
+		}
+	}
+	for _, twice := range []string{"needs a key", "depth_default is", "log.level", "no streams"} {
+		if strings.Contains(err.Error(), twice) {
+			t.Errorf("%q is said of a mistake that is told already", twice)
+		}
+	}
+}
+
 // TestConfigPrint_hidesWhatThereIs, and only that.
 func TestConfigPrint_hidesWhatThereIs(t *testing.T) {
 	env := []string{

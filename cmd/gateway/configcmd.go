@@ -18,18 +18,19 @@ type configCheckCmd struct {
 	settings `embed:""`
 }
 
-// Run checks what can be checked without opening a socket: ranges, how the values fit together, the shape of every
-// credential, and the files that are named. A keys file that cannot be read is a mistake here, though serve lives with it.
+// Run says everything that is wrong and can be found without opening a socket: names and types, ranges, how the values fit
+// together, the shape of every credential, the files that are named, and what would be open to a network. A keys file that
+// cannot be read is a mistake here, though serve lives with it.
 func (c configCheckCmd) Run(ctx context.Context, sys system) error {
-	conf, err := c.load(sys)
+	conf, loaded := c.load(sys)
+	if err := errors.Join(app.Check(conf, loaded, sys.program), app.CheckKeys(conf, loaded)); err != nil {
+		return err
+	}
+	a, err := app.New(conf, app.Options{Program: sys.program})
 	if err != nil {
 		return err
 	}
-	a, err := app.New(conf, app.Options{})
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(a.KeysError(), a.Close(ctx)); err != nil {
+	if err := a.Close(ctx); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(sys.out, "the configuration is good")

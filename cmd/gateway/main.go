@@ -15,7 +15,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	host, _ := os.Hostname() // "" is a machine without a name
-	err := run(ctx, system{args: os.Args[1:], env: os.Environ(), host: host, out: os.Stdout, err: os.Stderr})
+	err := run(ctx, system{program: os.Args[0], args: os.Args[1:], env: os.Environ(), host: host, out: os.Stdout, err: os.Stderr})
 	stop()
 	if code := exitCode(err, os.Stderr); code != 0 {
 		os.Exit(code)
@@ -24,11 +24,12 @@ func main() {
 
 // system is what the program gets from the world.
 type system struct {
-	args []string
-	env  []string
-	host string // the machine's name
-	out  io.Writer
-	err  io.Writer
+	program string // how the program was called: what hints name, so that they can be pasted
+	args    []string
+	env     []string
+	host    string // the machine's name
+	out     io.Writer
+	err     io.Writer
 }
 
 // errUsage marks a command line that makes no sense; the rest of the message is already printed.

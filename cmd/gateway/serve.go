@@ -21,7 +21,7 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 	var warnings []config.Warning // there is no log before the configuration
 	conf, err := s.loadWith(sys, func(w config.Warning) { warnings = append(warnings, w) })
 	if err != nil {
-		return err
+		return app.Check(conf, err, sys.program)
 	}
 	log, level := newLog(sys.err, conf.Log)
 	warn := func(w config.Warning) {
@@ -37,7 +37,7 @@ func (s serveCmd) Run(ctx context.Context, sys system) error {
 	}
 	defer flush() // after the drain, and whatever ends it
 	a, err := app.New(conf, app.Options{
-		Log: log, Level: level, Version: thisBuild().Version, Tracer: tracer,
+		Log: log, Level: level, Version: thisBuild().Version, Program: sys.program, Tracer: tracer,
 		Load: func() (config.Config, error) { return s.loadWith(sys, warn) },
 	})
 	if err != nil {

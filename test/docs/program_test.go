@@ -110,7 +110,7 @@ func TestCompose_isAConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conf.CheckExposure(); err != nil {
+	if err := conf.CheckExposure(""); err != nil {
 		t.Error(err)
 	}
 	if conf.StateDir != "/state" || !slices.Equal(conf.Redis.Addrs, []string{"redis:6379"}) {

@@ -31,6 +31,7 @@ import (
 type Options struct {
 	Log     *slog.Logger
 	Version string
+	Program string // how the gateway is called in a shell, for hints; "" is gateway
 	// Load reads the configuration anew, for Reload. Nil: it cannot be reloaded.
 	Load func() (config.Config, error)
 	// Level is what Log is filtered by, for Reload. Nil: the level stays.
@@ -48,7 +49,6 @@ type App struct {
 	redis    redis.UniversalClient // nil without Redis
 	shortage *dial.Shortage        // of what connections need
 	keys     *keys.Ring
-	keysErr  error
 	guard    *resilience.Guard
 	gates    *fleet.Gates
 	store    *cache.Store
@@ -67,6 +67,7 @@ type App struct {
 	operations operations
 	webhook    *notify.Webhook
 	load       func() (config.Config, error)
+	program    string
 	level      *slog.LevelVar
 	reloading  sync.Mutex
 	inForce    config.Config                  // conf with what reloads changed; covered by reloading
@@ -75,26 +76,26 @@ type App struct {
 }
 
 // New builds the gateway. It opens no socket; the only files that it reads are those that the configuration names. All
-// problems of one kind are in one error.
+// problems are in one error.
 func New(conf config.Config, o Options) (*App, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := errors.Join(conf.CheckExposure(), conf.CheckTLS()); err != nil {
+	if err := Check(conf, nil, o.Program); err != nil {
 		return nil, err
 	}
 	windows, err := windows(conf)
 	if err != nil {
 		return nil, err
 	}
-	a := &App{conf: conf, inForce: conf, log: o.Log, load: o.Load, level: o.Level, registry: prometheus.NewRegistry()}
+	a := &App{conf: conf, inForce: conf, log: o.Log, load: o.Load, program: o.Program, level: o.Level, registry: prometheus.NewRegistry()}
 	a.shortage = new(dial.Shortage)
 	a.metrics = newMetrics(a.registry, a.degraded)
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.certificate = newCertificate(conf.TLSCertFile, conf.TLSKeyFile, o.Log, a.registry)
-	if a.keys, a.keysErr = keys.Open(conf.KeysFile, o.Log); a.keysErr != nil {
+	if a.keys, err = keys.Open(conf.KeysFile, o.Log); err != nil {
 		// Market data on loopback needs no key, and the file is tried again: this is no reason not to start.
-		a.log.Error("keys file not read, every key is refused until it can be", slog.Any("err", a.keysErr))
+		a.log.Error("keys file not read, every key is refused until it can be", slog.Any("err", err))
 	}
 	a.clients = quota.New(quota.Config{Ring: a.keys, Defaults: quotas(conf), Metrics: a.registry})
 	a.redis = newRedis(conf.Redis, a.shortage, o.Log)
@@ -149,9 +150,6 @@ func (a *App) Public() http.Handler { return a.api.Public() }
 
 // Admin is the handler of the admin listener.
 func (a *App) Admin() http.Handler { return a.api.Admin() }
-
-// KeysError is why the keys file could not be read when the gateway was built, nil if it could.
-func (a *App) KeysError() error { return a.keysErr }
 
 // Guard is what stands between the gateway and the exchanges.
 func (a *App) Guard() *resilience.Guard { return a.guard }

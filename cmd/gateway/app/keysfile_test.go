@@ -38,8 +38,8 @@ func TestNew_keysFileCannotBeRead(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			if a.KeysError() == nil {
-				t.Error("no error is kept")
+			if app.CheckKeys(conf, nil) == nil {
+				t.Error("a check of the configuration says nothing")
 			}
 			w := httptest.NewRecorder()
 			a.Admin().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))

@@ -11,7 +11,6 @@ import (
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/market"
 	"exchange-gateway/internal/ops"
-	"exchange-gateway/internal/resilience"
 )
 
 var errNoReload = errors.New("this gateway was not started from a configuration that can be read again")
@@ -44,12 +43,12 @@ func (a *App) Reload(ctx context.Context) (changed, needRestart []string, err er
 
 func (a *App) reload() (changed, needRestart []string, err error) {
 	next, err := a.load()
-	if err != nil {
+	if err := Check(next, err, a.program); err != nil {
 		return nil, nil, err
 	}
 	policies := policies(next)
 	windows, err := windows(next)
-	if err := errors.Join(err, resilience.Config{Exchanges: policies}.Validate(), next.CheckExposure(), next.CheckTLS()); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 	level, err := levelOf(next.Log.Level)

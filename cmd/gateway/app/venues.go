@@ -51,20 +51,26 @@ func newVenues(conf config.Config, guard *resilience.Guard, shortage *dial.Short
 func (v *venues) add(
 	id market.ExchangeID, e config.Exchange, guard *resilience.Guard, shortage *dial.Shortage, o Options,
 ) error {
+	var errs []error
 	transport, streams, err := transportsTo(id, e, shortage, o)
 	if err != nil {
-		return err
+		errs = append(errs, err)
 	}
-	venue, err := exchanges()[id](exchange.Config{
+	c := exchange.Config{
 		ID: id, Hosts: e.Hosts, AccountHosts: e.AccountHosts, StreamHosts: e.StreamHosts, Region: e.Region,
 		Door: guard.Door(id), Transport: transport, Streams: streams, Log: o.Log,
 		Shortage: shortage,
-	})
+	}
+	venue, err := exchanges()[id](c)
 	if err != nil {
-		return fmt.Errorf("exchanges.%s: %w", id, err)
+		errs = append(errs, fmt.Errorf("exchanges.%s: %w", id, err))
+		// The accounts are wrong or right all the same.
+		c.Hosts, c.AccountHosts, c.StreamHosts, c.Region = nil, nil, nil, ""
+		if venue, err = exchanges()[id](c); err != nil {
+			return errors.Join(errs...)
+		}
 	}
 	// Accounts first: some exchanges limit each account, and a venue states the limits of the accounts that it has.
-	var errs []error
 	families := []string{""}
 	for _, name := range slices.Sorted(maps.Keys(e.Accounts)) {
 		account, err := venue.Account(name, e.Accounts[name].Credential())

@@ -51,7 +51,7 @@ func TestCheckExposure_refusesWhatIsUnsafe(t *testing.T) {
 		c := config.Default()
 		c.KeysFile = keys
 		change(&c)
-		if err := c.CheckExposure(); err != nil {
+		if err := c.CheckExposure(""); err != nil {
 			return err.Error()
 		}
 		return ""

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -22,9 +20,8 @@ var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 // instanceRule is what a gateway may be called: it stands in file names, keys of Redis and messages.
 var instanceRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// check returns every problem at once. given are the settings that a source gave, and where.
-func (c *Config) check(given map[string]string) error {
-	p := problems{given: given}
+// check finds what is wrong with the values.
+func (p *problems) check(c *Config) {
 	p.listeners(c)
 	p.when(!instanceRule.MatchString(c.Instance), "instance", "may hold letters, digits, dots, - and _ only, at most 63 of them")
 	p.webhook(c.Webhook)
@@ -34,30 +31,20 @@ func (c *Config) check(given map[string]string) error {
 	p.between("fresh_for", c.FreshFor, 50*time.Millisecond, time.Minute)
 	p.between("stale_wait", c.StaleWait, 0, 10*time.Second)
 	p.between("stale_warn_after", c.StaleWarnAfter, time.Second, 24*time.Hour)
-	p.between("stale_max_age", c.StaleMaxAge, c.FreshFor, gateway.DefaultPolicy().Book.StaleFor)
-	p.between("default_max_age", c.DefaultMaxAge, 0, c.StaleMaxAge)
+	oldest, youngest := gateway.DefaultPolicy().Book.StaleFor, c.FreshFor
+	if p.mistaken("fresh_for") {
+		youngest = 0
+	}
+	p.between("stale_max_age", c.StaleMaxAge, youngest, oldest)
+	p.between("default_max_age", c.DefaultMaxAge, 0, min(c.StaleMaxAge, oldest))
 	p.between("drain", c.Drain, 100*time.Millisecond, 10*time.Minute)
 	p.when(c.DepthMax < 1 || c.DepthMax > 1000, "depth_max", "is %d: it must be 1 to 1000", c.DepthMax)
-	p.when(c.DepthDefault < 1 || c.DepthDefault > c.DepthMax, "depth_default", "is %d: it must be 1 to depth_max (%d)",
+	p.when(c.DepthDefault < 1 || c.DepthDefault > c.DepthMax && !p.mistaken("depth_max"), "depth_default", "is %d: it must be 1 to depth_max (%d)",
 		c.DepthDefault, c.DepthMax)
 	p.when(c.InFlight < 1 || c.InFlight > 100_000, "in_flight", "is %d: it must be 1 to 100000", c.InFlight)
 	p.redis(c.Redis)
 	for _, id := range slices.Sorted(maps.Keys(c.Exchanges)) {
 		p.exchange("exchanges."+string(id)+".", c.Exchanges[id])
-	}
-	return errors.Join(p.errs...)
-}
-
-// problems collects what is wrong.
-type problems struct {
-	given map[string]string
-	errs  []error
-}
-
-// when adds a problem of the setting name, with the place that gave it.
-func (p *problems) when(wrong bool, name, format string, args ...any) {
-	if wrong {
-		p.errs = append(p.errs, fmt.Errorf("%s%s %s", p.given[name], name, fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -71,9 +58,9 @@ func (p *problems) between(name string, d, low, high time.Duration) {
 
 func (p *problems) listeners(c *Config) {
 	public, admin := p.address("listen", c.Listen), p.address("admin_listen", c.AdminListen)
-	p.when(public && admin && c.Listen == c.AdminListen && !strings.HasSuffix(c.Listen, ":0"), "admin_listen",
+	p.when(public && admin && c.Listen == c.AdminListen && !strings.HasSuffix(c.Listen, ":0") && !p.mistaken("listen"), "admin_listen",
 		"is the same as listen: give each its own port")
-	p.when((c.TLSCertFile == "") != (c.TLSKeyFile == ""), "tls_cert_file", "and tls_key_file go together: give both or neither")
+	p.when((c.TLSCertFile == "") != (c.TLSKeyFile == "") && !p.mistaken("tls_cert_file", "tls_key_file"), "tls_cert_file", "and tls_key_file go together: give both or neither")
 }
 
 // address tells whether addr can be listened on.
@@ -89,7 +76,7 @@ func (p *problems) address(name, addr string) bool {
 }
 
 func (p *problems) redis(r Redis) {
-	p.when(r.Master != "" && len(r.Addrs) == 0, "redis.master", "is set, but redis.addrs names no sentinel")
+	p.when(r.Master != "" && len(r.Addrs) == 0 && !p.mistaken("redis.addrs"), "redis.master", "is set, but redis.addrs names no sentinel")
 	p.when(r.DB < 0, "redis.db", "is %d: it must be 0 or more", r.DB)
 	for i, addr := range r.Addrs {
 		_, port, err := net.SplitHostPort(addr)
@@ -131,20 +118,21 @@ func (p *problems) urls(name string, hosts []string, schemes ...string) {
 // and 100 to 400 KB for as long as the gateway runs.
 const maxWarm = 300
 
-func (p *problems) warm(name string, e Exchange) {
+func (p *problems) warm(at string, e Exchange) {
+	name := at + "warm"
 	for i, text := range e.Warm {
 		_, err := market.ParsePair(text)
 		p.when(err != nil, name, "[%d] is no pair: write for example BTC/USDT", i)
 	}
 	p.when(len(e.Warm) > maxWarm, name, "names %d pairs: at most %d can be kept warm", len(e.Warm), maxWarm)
-	p.when(len(e.Warm) > 0 && !e.Streaming(), name, "names pairs to stream, but there are no streams: they are switched off, or hosts is set and stream_hosts is not")
+	p.when(len(e.Warm) > 0 && !e.Streaming() && !p.mistaken(at+"streams", at+"hosts", at+"stream_hosts"), name, "names pairs to stream, but there are no streams: they are switched off, or hosts is set and stream_hosts is not")
 }
 
 func (p *problems) exchange(at string, e Exchange) {
 	p.hosts(at+"hosts", e.Hosts)
 	p.hosts(at+"account_hosts", e.AccountHosts)
 	p.urls(at+"stream_hosts", e.StreamHosts, "wss", "ws")
-	p.warm(at+"warm", e)
+	p.warm(at, e)
 	_, err := e.Windows("")
 	p.when(err != nil, at+"maintenance", "%v", err)
 	p.share(at+"budget_share", e.BudgetShare)
@@ -154,7 +142,7 @@ func (p *problems) exchange(at string, e Exchange) {
 			p.when(true, at+"accounts", "have names of a-z, 0-9, - and _ only, at most 32 of them")
 			continue
 		}
-		p.when(a.Key.IsZero() || a.Secret.IsZero(), at+"accounts."+name, "needs a key and a secret")
+		p.when((a.Key.IsZero() || a.Secret.IsZero()) && !p.mistaken(at+"accounts."+name), at+"accounts."+name, "needs a key and a secret")
 	}
 	p.class(at+"market_data.", e.MarketData)
 	p.class(at+"reference.", e.Reference)

@@ -147,7 +147,7 @@ func TestCheckExposure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = c.CheckExposure()
+		err = c.CheckExposure("")
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", set, err, want)
 		}

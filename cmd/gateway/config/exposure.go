@@ -39,7 +39,9 @@ func (c *Config) AdminScheme() string {
 
 // CheckExposure refuses to open the gateway to a network by accident. It is apart from Load because making the first key
 // must work before there is one.
-func (c *Config) CheckExposure() error {
+// program is how the gateway is called in a shell, "" for gateway.
+func (c *Config) CheckExposure(program string) error {
+	newKey := cmp.Or(program, "gateway") + " key new"
 	var p problems
 	held := c.held()
 	info, err := os.Stat(c.KeysFile)
@@ -47,18 +49,18 @@ func (c *Config) CheckExposure() error {
 		"%s can be written by others on this machine, who could add a key of their own: chmod 600 it", c.KeysFile)
 	if !Loopback(c.AdminListen) {
 		p.when(!held.ops && !c.AllowOpen, "admin_listen",
-			"%s can be reached from other machines and no key with ops:read exists: make one with 'gateway key new --scope ops:read', bind it to 127.0.0.1, or say allow_open: true, and whoever reaches it reads all that it shows",
-			c.AdminListen)
+			"%s can be reached from other machines and no key with ops:read exists: make one with '%s --scope ops:read', bind it to 127.0.0.1, or say allow_open: true, and whoever reaches it reads all that it shows",
+			c.AdminListen, newKey)
 		p.plain(c, held.ops, "admin_listen", c.AdminListen)
 	}
 	if !Loopback(c.Listen) {
 		p.when(!held.any && !c.AllowOpen, "listen",
-			"%s can be reached from other machines and no valid client key exists: make one with 'gateway key new', or say allow_open: true",
-			c.Listen)
+			"%s can be reached from other machines and no valid client key exists: make one with '%s', or say allow_open: true",
+			c.Listen, newKey)
 		p.plain(c, held.any, "listen", c.Listen)
 	} else {
 		p.when(!held.any && len(c.TrustedProxies) > 0 && !c.AllowOpen, "trusted_proxies",
-			"lets others in through a proxy, and no valid client key exists: make one with 'gateway key new', or say allow_open: true")
+			"lets others in through a proxy, and no valid client key exists: make one with '%s', or say allow_open: true", newKey)
 	}
 	return errors.Join(p.errs...)
 }

@@ -19,20 +19,21 @@ import (
 // readFile applies the file. It reads the tree of the YAML itself, for three reasons: every problem is found at once, each
 // setting keeps the place where it was given, and nothing that stands in the file gets into an error but the names of
 // settings: a line with a typing mistake may hold a secret.
-func (l *loader) readFile(path string) error {
+func (l *loader) readFile(path string) {
 	text, err := readBounded(path)
 	if err != nil {
-		return fmt.Errorf("read configuration: %w", err)
+		l.unreadable("", fmt.Errorf("read configuration: %w", err))
+		return
 	}
-	r := fileReader{loader: l, file: path}
 	root, err := parse(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		l.unreadable("", fmt.Errorf("%s: %w", path, err))
+		return
 	}
 	if root != nil {
+		r := fileReader{loader: l, file: path}
 		r.value("", reflect.ValueOf(l.conf).Elem(), root)
 	}
-	return errors.Join(r.problems...)
 }
 
 // parse returns the root of the one document in text, nil if it says nothing. The library panics on some text that is no
@@ -93,12 +94,17 @@ func place(n ast.Node) string {
 // fileReader walks the tree of one file and sets what it finds.
 type fileReader struct {
 	*loader
-	file     string
-	problems []error
+	file string
 }
 
-func (r *fileReader) problem(at ast.Node, format string, args ...any) {
-	r.problems = append(r.problems, fmt.Errorf("%s: %s%s", r.file, place(at), fmt.Sprintf(format, args...)))
+// problem adds one because of which the setting or group at path has no value.
+func (r *fileReader) problem(path string, at ast.Node, format string, args ...any) {
+	r.unreadable(path, fmt.Errorf("%s: %s%s%s", r.file, place(at), about(path), fmt.Sprintf(format, args...)))
+}
+
+// misnamed adds one of a name in the group at path that is no setting. Those beside it have their values.
+func (r *fileReader) misnamed(path string, at ast.Node, format string, args ...any) {
+	r.unreadable(strings.TrimPrefix(path+"."+noSetting, "."), fmt.Errorf("%s: %s%s%s", r.file, place(at), about(path), fmt.Sprintf(format, args...)))
 }
 
 // value reads a node into the setting or the group of settings v, which is called path. A name without a value is as if
@@ -109,7 +115,7 @@ func (r *fileReader) value(path string, v reflect.Value, node ast.Node) {
 	}
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		r.problem(node, "%sanchors (&), aliases (*) and tags (!) are not taken: write the value itself", about(path))
+		r.problem(path, node, "anchors (&), aliases (*) and tags (!) are not taken: write the value itself")
 		return
 	}
 	if isLeaf(v.Type()) {
@@ -118,7 +124,7 @@ func (r *fileReader) value(path string, v reflect.Value, node ast.Node) {
 	}
 	entries, ok := entriesOf(node)
 	if !ok {
-		r.problem(node, "%sa group of settings is wanted: write each as name: value, one a line and indented", about(path))
+		r.problem(path, node, "a group of settings is wanted: write each as name: value, one a line and indented")
 		return
 	}
 	seen := map[string]bool{}
@@ -126,9 +132,9 @@ func (r *fileReader) value(path string, v reflect.Value, node ast.Node) {
 		name, ok := textOf(e.Key)
 		switch {
 		case !ok:
-			r.problem(e.Key, "%sthe name of a setting is wanted", about(path))
+			r.misnamed(path, e.Key, "the name of a setting is wanted")
 		case seen[name]:
-			r.problem(e.Key, "%s%s is given twice", about(path), r.shown(v, name))
+			r.misnamed(path, e.Key, "%s is given twice", r.shown(v, name))
 		default:
 			seen[name] = true
 			r.entry(path, v, name, e)
@@ -146,15 +152,15 @@ func (r *fileReader) entry(path string, v reflect.Value, name string, e *ast.Map
 				return
 			}
 		}
-		r.problem(e.Key, "%s%s is no setting; the settings here are %s", about(path), r.shown(v, name), strings.Join(fieldNames(v), ", "))
+		r.misnamed(path, e.Key, "%s is no setting; the settings here are %s", r.shown(v, name), strings.Join(fieldNames(v), ", "))
 		return
 	}
 	switch exchanges := v.Type() == reflect.TypeFor[Exchanges](); {
 	case exchanges && !slices.Contains(r.known, market.ExchangeID(name)):
-		r.problem(e.Key, "exchange %s is unknown; the exchanges are %s", r.shown(v, name), list(r.known))
+		r.misnamed("", e.Key, "exchange %s is unknown; the exchanges are %s", r.shown(v, name), list(r.known))
 		return
 	case !exchanges && !nameRule.MatchString(name):
-		r.problem(e.Key, "%san account's name has a-z, 0-9, - and _ only, at most 32 of them", about(path))
+		r.misnamed(path, e.Key, "an account's name has a-z, 0-9, - and _ only, at most 32 of them")
 		return
 	}
 	if v.IsNil() {
@@ -176,7 +182,7 @@ func (r *fileReader) setting(path string, v reflect.Value, node ast.Node) {
 		for _, item := range items.Values {
 			text, ok := textOf(item)
 			if !ok {
-				r.problem(item, "%sa list of texts is wanted: put each into quotes, for example [%q]", about(path), "http://127.0.0.1:8000")
+				r.problem(path, item, "a list of texts is wanted: put each into quotes, for example [%q]", "http://127.0.0.1:8000")
 				return
 			}
 			texts = append(texts, text)
@@ -184,19 +190,19 @@ func (r *fileReader) setting(path string, v reflect.Value, node ast.Node) {
 		*into = texts
 		return
 	case ok:
-		r.problem(node, "%sone value is wanted, not a list", about(path))
+		r.problem(path, node, "one value is wanted, not a list")
 		return
 	}
 	text, ok := textOf(node)
 	if !ok {
-		r.problem(node, "%sone value is wanted, not a group of settings", about(path))
+		r.problem(path, node, "one value is wanted, not a group of settings")
 		return
 	}
 	if namesFile(path) {
 		text = r.beside(path, text)
 	}
 	if err := setLeaf(v, text); err != nil {
-		r.problem(node, "%s%v", about(path), err)
+		r.problem(path, node, "%v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -27,24 +26,22 @@ type Sources struct {
 
 // loader is what reading the sources has come to.
 type loader struct {
+	problems
 	conf  *Config
 	known []market.ExchangeID
 	warn  func(Warning)
-	given map[string]string // each setting that a source gave, and where, as a message begins: "gateway.yaml: [3:5] "
 }
 
-// Load reads and checks the configuration. All problems are in one error, a line each, and no error holds a value that
-// could be a secret.
+// Load reads and checks the configuration. All problems are in one *InvalidError, a line each, and none holds a value that
+// could be a secret. A setting that cannot be read keeps its default, and what depends on it is not checked.
 func Load(s Sources) (Config, error) {
 	c := Default()
-	l := loader{conf: &c, known: s.Known, warn: s.Warn, given: map[string]string{}}
-	var fileErr error
+	l := loader{conf: &c, known: s.Known, warn: s.Warn, problems: newProblems()}
 	if s.File != "" {
-		fileErr = l.readFile(s.File)
+		l.readFile(s.File)
 	}
-	if err := errors.Join(fileErr, l.applyEnv(s.Env), l.applySet(s.Set)); err != nil {
-		return c, err
-	}
+	l.applyEnv(s.Env)
+	l.applySet(s.Set)
 	for _, id := range s.Known {
 		if _, ok := c.Exchanges[id]; !ok {
 			c.Exchanges[id] = Exchange{}
@@ -54,7 +51,9 @@ func Load(s Sources) (Config, error) {
 	if _, given := l.given["default_max_age"]; !given {
 		c.DefaultMaxAge = min(c.DefaultMaxAge, c.StaleMaxAge)
 	}
-	return c, errors.Join(c.readSecrets(), c.check(l.given))
+	l.readSecrets(&c)
+	l.check(&c)
+	return c, l.err()
 }
 
 func (c *Config) fillPaths(s Sources) {
@@ -93,38 +92,35 @@ func defaultInstance(host, listen string) string {
 }
 
 // readSecrets replaces each ..._file by what it holds.
-func (c *Config) readSecrets() error {
-	errs := []error{
-		readSecret("redis.password", &c.Redis.Password, c.Redis.PassFile),
-		readSecret("webhook.url", &c.Webhook.URL, c.Webhook.URLFile),
-	}
+func (p *problems) readSecrets(c *Config) {
+	p.readSecret("redis.password", &c.Redis.Password, c.Redis.PassFile)
+	p.readSecret("webhook.url", &c.Webhook.URL, c.Webhook.URLFile)
 	for _, id := range slices.Sorted(maps.Keys(c.Exchanges)) {
 		accounts := c.Exchanges[id].Accounts
 		for _, name := range slices.Sorted(maps.Keys(accounts)) {
 			a, at := accounts[name], fmt.Sprintf("exchanges.%s.accounts.%s.", id, name)
-			errs = append(errs,
-				readSecret(at+"key", &a.Key, a.KeyFile),
-				readSecret(at+"secret", &a.Secret, a.SecretFile),
-				readSecret(at+"passphrase", &a.Passphrase, a.PassphraseFile))
+			p.readSecret(at+"key", &a.Key, a.KeyFile)
+			p.readSecret(at+"secret", &a.Secret, a.SecretFile)
+			p.readSecret(at+"passphrase", &a.Passphrase, a.PassphraseFile)
 			accounts[name] = a
 		}
 	}
-	return errors.Join(errs...)
 }
 
-func readSecret(name string, into *market.Secret, file string) error {
+func (p *problems) readSecret(name string, into *market.Secret, file string) {
 	switch {
 	case file == "":
-		return nil
+		return
 	case !into.IsZero():
-		return fmt.Errorf("%s and %s_file are both set: give one", name, name)
+		p.unreadable(name, fmt.Errorf("%s and %s_file are both set: give one", name, name))
+		return
 	}
 	text, err := Text(file)
 	if err != nil {
-		return fmt.Errorf("%s_file: %w", name, err)
+		p.unreadable(name, fmt.Errorf("%s%s_file: %w", p.given[name+"_file"], name, err))
+		return
 	}
 	*into = market.NewSecret(text)
-	return nil
 }
 
 func list(ids []market.ExchangeID) string {

@@ -13,27 +13,36 @@ const envPrefix = "GATEWAY_"
 
 // applySet applies settings from flags: "path=value", the path as in the file with dots. What is not of that form is not
 // repeated in the error: it may be a secret.
-func (l *loader) applySet(set []string) error {
-	var errs []error
+func (l *loader) applySet(set []string) {
 	for _, kv := range set {
 		path, value, ok := strings.Cut(kv, "=")
 		if !ok {
-			errs = append(errs, errors.New("--set: write path=value, for example --set exchanges.okx.region=eea"))
+			l.unreadable(noSetting, errors.New("--set: write path=value, for example --set exchanges.okx.region=eea"))
 			continue
 		}
-		if err := l.conf.assign(l.known, path, value); err != nil {
-			errs = append(errs, fmt.Errorf("--set %s: %w", path, err))
-		}
 		l.given[path] = ""
+		l.assigned(path, l.conf.assign(l.known, path, value), "--set "+path)
 	}
-	return errors.Join(errs...)
+}
+
+// noSetting stands for one that nobody knows which it was meant to be.
+const noSetting = "?"
+
+// assigned adds what is wrong with the setting at path. Of a misspelt one of an account nobody knows of which account.
+func (l *loader) assigned(path string, err error, source string) {
+	if err == nil {
+		return
+	}
+	if exchange, _, ok := strings.Cut(path, ".accounts_"); ok {
+		path = exchange + ".accounts"
+	}
+	l.unreadable(path, fmt.Errorf("%s: %w", source, err))
 }
 
 // applyEnv applies GATEWAY_... variables: the path in upper case with underscores for dots, as in
 // GATEWAY_EXCHANGES_OKX_REGION. With _FILE at the end the value is read from the file that it names. A variable that names
 // no setting is an error: it is a typing mistake that would otherwise pass in silence. Those of Kubernetes are no mistake.
-func (l *loader) applyEnv(env []string) error {
-	var errs []error
+func (l *loader) applyEnv(env []string) {
 	for _, kv := range slices.Sorted(slices.Values(env)) {
 		variable, value, _ := strings.Cut(kv, "=")
 		name, ok := strings.CutPrefix(variable, envPrefix)
@@ -41,12 +50,9 @@ func (l *loader) applyEnv(env []string) error {
 			continue
 		}
 		path, err := l.conf.applyVariable(l.known, strings.ToLower(name), value)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", variable, err))
-		}
 		l.given[path] = variable + ": "
+		l.assigned(path, err, variable)
 	}
-	return errors.Join(errs...)
 }
 
 // ownVariables are read by the command line itself.
@@ -59,11 +65,10 @@ func (c *Config) applyVariable(known []market.ExchangeID, name, value string) (p
 	path = envPath(known, name)
 	base, isFile := strings.CutSuffix(name, "_file")
 	if isFile && !c.exists(known, path) {
-		text, err := Text(value)
-		if err != nil {
+		path = envPath(known, base)
+		if value, err = Text(value); err != nil {
 			return path, err
 		}
-		path, value = envPath(known, base), text
 	}
 	return path, c.assign(known, path, value)
 }
