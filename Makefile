@@ -11,6 +11,7 @@ FUZZ    ?= 30s
 help:
 	@echo "make run           the gateway on the real exchanges: no configuration, keys or Redis needed"
 	@echo "make demo          the gateway on simulated exchanges, with an outage that you can watch"
+	@echo "                   both: LISTEN=127.0.0.1:9080 ADMIN_LISTEN=127.0.0.1:9081 for other addresses than :8080 and :8081"
 	@echo "make test          every Go test, with the race detector and a real Redis"
 	@echo "make test-clients  public client libraries against the simulated exchanges and the facade"
 	@echo "make test-libraries the Python and JavaScript clients against the demo"
@@ -28,12 +29,15 @@ help:
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
 
+# Addresses, where 8080 and 8081 are taken: make demo LISTEN=127.0.0.1:9080 ADMIN_LISTEN=127.0.0.1:9081
+addresses = $(if $(LISTEN),--listen=$(LISTEN)) $(if $(ADMIN_LISTEN),--admin-listen=$(ADMIN_LISTEN))
+
 # The program itself, not `go run`: that turns Ctrl-C into an error. exec: the program is what make waits for.
 run: build
-	@exec ./bin/gateway serve
+	@exec ./bin/gateway serve $(addresses)
 
 demo: build
-	@exec ./bin/gateway demo
+	@exec ./bin/gateway demo $(addresses)
 
 test: need-redis need-race
 	STREAM_SEEDS=40 $(GO) test -race -shuffle=on -count=$(COUNT) -timeout=15m $$($(GO) list ./... | grep -vE '/test/(ops|hostile|quickstart)$$')

@@ -110,7 +110,7 @@ func run(ctx context.Context, sys system) error {
 	if err != nil {
 		fmt.Fprintf(sys.err, "gateway: %v\n", err)
 		if p, ok := errors.AsType[*kong.ParseError](err); ok && p.Context != nil {
-			fmt.Fprintln(sys.err, "Run 'gateway --help' to see every command and flag.")
+			fmt.Fprintf(sys.err, "Run '%s --help' to see every command and flag.\n", sys.name())
 		}
 		return errUsage
 	}

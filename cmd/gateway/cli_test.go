@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,26 @@ func TestConfigCheck_refuses(t *testing.T) {
 	f("host:port", "redis.addrs=redis://localhost:6379")
 	f("consecutive is 0", "exchanges.okx.account.consecutive=0")
 	f("keys.yaml", "keys_file="+file("keys.yaml", "keys: nonsense"))
+}
+
+// TestHints_nameTheProgram as it was called: there is no gateway in the path of somebody who ran make.
+func TestHints_nameTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	f := func(want string, args ...string) {
+		t.Helper()
+		var said bytes.Buffer
+		err := run(t.Context(), system{program: "./bin/gateway", args: append(args, "--state-dir", dir), out: &said, err: &said})
+		if text := said.String() + fmt.Sprint(err); !strings.Contains(text, want) || strings.Contains(text, "'gateway ") || strings.Contains(text, ": gateway key") {
+			t.Errorf("%v: said %s, want %q", args, text, want)
+		}
+	}
+	f("./bin/gateway key new --scope", "key", "list")
+	f("'./bin/gateway key new'", "config", "check", "--listen", "0.0.0.0:0")
+	f("'./bin/gateway key new --scope ops:read'", "serve", "--admin-listen", "0.0.0.0:0")
+	f("./bin/gateway key new --client desk-a", "client", "set", "desk-a", "--streams", "2")
+	f("Run './bin/gateway --help'", "nonsense")
+	f("", "key", "new", "--client", "desk-a", "--scope", "market:read")
+	f("./bin/gateway key revoke ", "key", "new", "--client", "desk-a", "--scope", "market:read")
 }
 
 // TestConfigCheck_saysEverythingAtOnce: one file with every kind of mistake takes one run, not one for each kind; and a mistake

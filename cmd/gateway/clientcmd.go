@@ -58,7 +58,7 @@ func (c clientSetCmd) Run(sys system) error {
 	}
 	f, err := keys.Load(conf.KeysFile, time.Now())
 	if err == nil && !slices.ContainsFunc(f.Keys, func(k keys.Key) bool { return k.Client == c.Name }) {
-		fmt.Fprintf(sys.err, "Warning: no key belongs to client %s yet. Make one with: gateway key new --client %s --scope market:read\n", c.Name, c.Name)
+		fmt.Fprintf(sys.err, "Warning: no key belongs to client %s yet. Make one with: %s key new --client %s --scope market:read\n", c.Name, sys.name(), c.Name)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type demoCmd struct {
 func (d demoCmd) Run(ctx context.Context, sys system) error {
 	log, _ := newLog(sys.err, config.Log{Level: d.LogLevel, Format: "text"})
 	return demo.Run(ctx, demo.Options{
-		Out: sys.out, Log: log, Version: thisBuild().Version,
+		Out: sys.out, Log: log, Version: thisBuild().Version, Program: sys.name(),
 		Listen: d.Listen, AdminListen: d.AdminListen, Control: d.Control, Every: d.Every, Outage: d.Outage,
 		ReadyFile: d.ReadyFile, Set: d.Set,
 	})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -57,15 +56,15 @@ func (k keyNewCmd) Run(sys system) error {
 		return fmt.Errorf("keep the key's hash: %w", err)
 	}
 	fmt.Fprintf(sys.err, "Kept the hash in %s. This is the only time that the key is shown; send it as 'Authorization: Bearer ...'.\n", conf.KeysFile)
-	tellTerms(sys.err, conf.KeysFile, &key, now)
+	tellTerms(sys, conf.KeysFile, &key, now)
 	_, err = fmt.Fprintln(sys.out, text.Reveal())
 	return err
 }
 
 // tellTerms says when a key ends, and which other one its client can give up once the new one is in use.
-func tellTerms(w io.Writer, path string, key *keys.Key, now time.Time) {
+func tellTerms(sys system, path string, key *keys.Key, now time.Time) {
 	if !key.Expires.IsZero() {
-		fmt.Fprintf(w, "It ends at %s: make its successor before, with the same --client, and both work until then.\n", key.Expires.Format(time.RFC3339))
+		fmt.Fprintf(sys.err, "It ends at %s: make its successor before, with the same --client, and both work until then.\n", key.Expires.Format(time.RFC3339))
 	}
 	f, err := keys.Load(path, now)
 	if err != nil {
@@ -73,7 +72,7 @@ func tellTerms(w io.Writer, path string, key *keys.Key, now time.Time) {
 	}
 	for i := range f.Keys {
 		if o := &f.Keys[i]; o.Client == key.Client && o.ID != key.ID && !o.Expired(now) {
-			fmt.Fprintf(w, "Client %s has the key %s too. When nobody uses that any more: gateway key revoke %s\n", o.Client, o.ID, o.ID)
+			fmt.Fprintf(sys.err, "Client %s has the key %s too. When nobody uses that any more: %s key revoke %s\n", o.Client, o.ID, sys.name(), o.ID)
 		}
 	}
 }

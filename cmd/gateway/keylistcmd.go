@@ -52,7 +52,7 @@ func (k keyListCmd) Run(sys system) error {
 			Expired: o.Expired(now), LastUsed: known(uses[o.ID]), Note: o.Note,
 		})
 	}
-	none := "There are no keys. Make one with: gateway key new --scope market:read"
+	none := "There are no keys. Make one with: " + sys.name() + " key new --scope market:read"
 	return writeRows(sys.out, k.Output, rows, none, "ID\tCLIENT\tSCOPES\tEXPIRES\tLAST USED\tNOTE", func(o *keyRow) []string {
 		return []string{o.ID, o.Client, strings.Join(o.Scopes, " "), ends(o, now), used(o, now), cmp.Or(printable(o.Note), "-")}
 	})

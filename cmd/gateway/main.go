@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type system struct {
 	out     io.Writer
 	err     io.Writer
 }
+
+// name is what to write in a shell for this program.
+func (s system) name() string { return cmp.Or(s.program, "gateway") }
 
 // errUsage marks a command line that makes no sense; the rest of the message is already printed.
 var errUsage = errors.New("usage")

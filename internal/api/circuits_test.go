@@ -363,8 +363,8 @@ func TestDashboard_isForBrowsersAndItsDataForThoseWhoMayLook(t *testing.T) {
 	f(r, "/ui/plain", html, 200, "Cookie", r.login(t, r.keys[keys.OpsRead]))
 	f(r, "/", "*/*", 200, "X-Api-Key", r.keys[keys.OpsRead])
 	f(r, "/", "*/*", 403, "X-Api-Key", r.keys[keys.MarketRead])
-	if p := readProblem(t, do(r.server.Public(), http.MethodGet, "/")); p.Code != "not_found" {
-		t.Errorf("the public listener has a page: %+v", p)
+	if p := readProblem(t, do(r.server.Public(), http.MethodGet, "/")); p.Code != "not_found" || !strings.Contains(p.Detail, "/docs") {
+		t.Errorf("the public listener has a page, or does not say where to look: %+v", p)
 	}
 	if got := metric(t, r.registry, "gateway_http_requests_total", "route", "dashboard", "method", "GET", "code", "200"); got != 5 {
 		t.Errorf("counted %v", got)

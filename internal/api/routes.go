@@ -167,7 +167,7 @@ func (s *Server) router() *chi.Mux {
 }
 
 var (
-	errNotFound   = &requestError{code: CodeNotFound, detail: "There is no such route. The README lists them all; errors are at /v1/errors."}
+	errNotFound   = &requestError{code: CodeNotFound, detail: "There is no such route. The public listener shows them all at /docs, and the errors at /v1/errors."}
 	errOverloaded = &requestError{code: CodeOverloaded, detail: "Too many requests are being answered right now."}
 	errShare      = &requestError{code: CodeClientRateLimited, detail: "The client of this key has as many requests being answered right now as it may have."}
 )

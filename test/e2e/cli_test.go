@@ -181,4 +181,8 @@ func TestServe_portTaken(t *testing.T) {
 	} {
 		says(t, run(t, "gateway", nil, args...), 1, at, "address already in use")
 	}
+	both := []string{"--listen=" + at, "--admin-listen=" + at}
+	for _, args := range [][]string{{"serve", both[0], "--admin-listen=127.0.0.1:0"}, {"demo", "--listen=127.0.0.1:0", both[1]}} {
+		says(t, run(t, "gateway", nil, args...), 1, at+" is taken", "HOST:PORT")
+	}
 }

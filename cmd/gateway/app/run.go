@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -58,13 +60,31 @@ func (a *App) Run(ctx context.Context, ready func(Addresses)) error {
 // idle one costs about 10 KB and is closed after two minutes.
 const maxConnections = 20_000
 
-func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error) {
+// listenOn listens, or says what to do about an address that is taken. flag is the one of the command line that names another.
+func listenOn(ctx context.Context, addr, what, flag string) (net.Listener, error) {
 	var lc net.ListenConfig
-	if public, err = lc.Listen(ctx, "tcp", a.conf.Listen); err != nil {
-		return nil, nil, fmt.Errorf("public listener: %w", err)
+	l, err := lc.Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		variable := strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+		return nil, fmt.Errorf("%s: %s is taken, perhaps by another gateway: stop the program that listens there, or choose another address with "+
+			"--%s HOST:PORT (with make: %s=HOST:PORT): %w", what, addr, flag, variable, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if admin, err = lc.Listen(ctx, "tcp", a.conf.AdminListen); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("admin listener: %w", err), public.Close())
+	return l, nil
+}
+
+func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error) {
+	public, err = listenOn(ctx, a.conf.Listen, "public listener", "listen")
+	admin, adminErr := listenOn(ctx, a.conf.AdminListen, "admin listener", "admin-listen")
+	if err := errors.Join(err, adminErr); err != nil {
+		for _, l := range []net.Listener{public, admin} {
+			if l != nil {
+				err = errors.Join(err, l.Close())
+			}
+		}
+		return nil, nil, err
 	}
 	public, admin = limit(public, maxConnections), limit(admin, maxConnections)
 	if a.certificate == nil {

@@ -21,7 +21,7 @@ func (a *App) newFeed(v venues) {
 	a.feed = feed.New(feed.Config{
 		Venues: v.streamed, Listener: a.hub, Keep: func(b *market.OrderBook) { a.store.Keep(b) }, KeepEvery: every,
 		Invalidated: func(k feed.Key, at time.Time, why market.Kind) { a.books.Invalidate(k.Exchange, k.Pair, at, why) },
-		MaxDepth: a.conf.DepthMax, Log: a.log, Metrics: a.registry,
+		MaxDepth:    a.conf.DepthMax, Log: a.log, Metrics: a.registry,
 	})
 	a.hub.Attach(a.feed)
 }

@@ -27,6 +27,7 @@ type Options struct {
 	Out         io.Writer
 	Log         *slog.Logger
 	Version     string
+	Program     string // how the gateway is called in a shell
 	Listen      string
 	AdminListen string
 	Control     string        // where the simulated exchanges are told to misbehave
@@ -80,7 +81,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 
 	say := newVoice(o.Out)
-	a, err := app.New(conf, app.Options{Log: o.Log, Version: o.Version, Listener: say.event})
+	a, err := app.New(conf, app.Options{Log: o.Log, Version: o.Version, Program: o.Program, Listener: say.event})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func TestRun_refusesWhatItDecidesItself(t *testing.T) {
 		"lisen=127.0.0.1:1":                           "lisen",
 	} {
 		err := demo.Run(t.Context(), demo.Options{
-			Out: io.Discard, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Control: "127.0.0.1:0", Set: []string{set},
+			Out: io.Discard, Program: "gateway", Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Control: "127.0.0.1:0", Set: []string{set},
 			Every: time.Hour, Outage: time.Second,
 		})
 		if err == nil || !strings.Contains(err.Error(), want) {

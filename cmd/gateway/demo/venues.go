@@ -80,7 +80,7 @@ func (o Options) ownSettings() error {
 		case path == "listen" || path == "admin_listen":
 			return fmt.Errorf("--set %s: the demo has a flag for it, --%s", path, strings.ReplaceAll(path, "_", "-"))
 		case path == "state_dir", path == "keys_file", accounts, slices.Contains([]string{"enabled", "hosts", "account_hosts", "stream_hosts"}, last):
-			return fmt.Errorf("--set %s: the demo's own exchanges and state decide that; use 'gateway serve' for your own", path)
+			return fmt.Errorf("--set %s: the demo's own exchanges and state decide that; use '%s serve' for your own", path, o.Program)
 		}
 	}
 	return nil

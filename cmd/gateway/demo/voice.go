@@ -80,7 +80,7 @@ Try in another terminal, before and during an outage:
   curl '%[1]s/v1/exchanges/okx/balance?account=main' -H 'Authorization: Bearer %[3]s'
   curl '%[1]s/v1/exchanges/okx/status'
   curl %[2]s/metrics
-  gateway status --admin %[2]s
+  %[7]s status --admin %[2]s
 
 Break one yourself (other kinds: curl %[4]s/):
 
@@ -88,5 +88,5 @@ Break one yourself (other kinds: curl %[4]s/):
 
 Ctrl-C stops it.
 
-`, base, admin, s.key.Reveal(), s.control, o.Every, o.Outage)
+`, base, admin, s.key.Reveal(), s.control, o.Every, o.Outage, o.Program)
 }
