@@ -92,8 +92,12 @@ func told(events []market.Event, ov market.Override) bool {
 	return false
 }
 
+// followEvery is how often Run looks for what other gateways wrote: what an operator did at one is in force at all of them within a
+// second, the look included.
+const followEvery = 500 * time.Millisecond
+
 // Run follows what other gateways write, until ctx ends, and returns nil. Whenever another process changed an override it
-// calls adopt with all that are in force, no more than one call at a time, within about a second. The list may be older
+// calls adopt with all that are in force, no more than one call at a time, within a second. The list may be older
 // than a Save that is under way: who cannot bear that reads InForce under the lock that it holds around Save. Every five
 // seconds Run tries a part that is broken. A part that cannot be read changes nothing. adopt may be nil.
 func (o *Operations) Run(ctx context.Context, adopt func([]market.Override)) error {
@@ -119,9 +123,9 @@ func (o *Operations) Run(ctx context.Context, adopt func([]market.Override)) err
 
 // follow looks after one part.
 func (o *Operations) follow(ctx context.Context, p *place) {
-	tick := time.NewTimer(newsEvery)
+	tick := time.NewTimer(followEvery)
 	defer tick.Stop()
-	for touched := time.Now(); ; tick.Reset(newsEvery) {
+	for touched := time.Now(); ; tick.Reset(followEvery) {
 		if p.due() {
 			o.look(ctx, p)
 			if time.Since(touched) >= touchEvery && !p.broken() {

@@ -323,6 +323,36 @@ func TestOperations_gatewaysFollowEachOther(t *testing.T) {
 	})
 }
 
+// What an operator does at one gateway is in force at the others on the same place within a second, whenever it comes.
+func TestOperations_othersHearWithinASecond(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		a, b := patient(fleet.OperationsConfig{StateDir: dir, Instance: "a"}), patient(fleet.OperationsConfig{StateDir: dir, Instance: "b"})
+		past(t, a)
+		past(t, b)
+		ctx, cancel := context.WithCancel(t.Context())
+		heard, ended := make(adopter, 100), make(chan error, 1)
+		go func() { ended <- b.Run(ctx, func(list []market.Override) { heard <- list }) }()
+		for i := range 20 {
+			time.Sleep(3*time.Second + time.Duration(i)*50*time.Millisecond)
+			all, began := isolation(time.Hour), time.Now()
+			keep(t, a, all)
+			heard.until(t, all)
+			if d := time.Since(began); d >= time.Second {
+				t.Errorf("heard of it after %v", d)
+			}
+			keep(t, a, released(all))
+			heard.until(t)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		closes(t, a)
+		closes(t, b)
+	})
+}
+
 // Two places, of which one was away while an isolation was released: its older copy does not bring it back.
 func TestOperations_aReleaseIsNotUndone(t *testing.T) {
 	server, dir := redistest.Start(t), t.TempDir()

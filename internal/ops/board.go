@@ -67,6 +67,8 @@ func NewBoard(c BoardConfig) *Board {
 	b.history.boot = c.Guard.Boot()
 	b.watchers.all = make(map[*Watcher]struct{})
 	c.Journal.hear(b.heard)
+	wake := func() { signal(b.wake) }
+	c.Overrides.shows.Store(&wake)
 	return b
 }
 
@@ -80,6 +82,7 @@ func (b *Board) heard(ev *market.Event, e *entry) {
 // moment is how everything stood at one time. It is encoded when somebody first asks.
 type moment struct {
 	at       time.Time
+	done     uint64 // orders that had been carried out
 	next     uint64 // number of the journal's entry after the newest one that overview shows
 	overview *Overview
 
@@ -92,7 +95,8 @@ type moment struct {
 	whole    []byte
 }
 
-// Overview is how everything stands, at most 100 ms old. It is shared: nobody changes it.
+// Overview is how everything stands, at most 100 ms old and never from before an order that was answered. It is shared: nobody
+// changes it.
 func (b *Board) Overview() *Overview { return b.look().overview }
 
 // Snapshot is the JSON of Overview. It is shared: nobody changes it.
@@ -101,22 +105,26 @@ func (b *Board) Snapshot() []byte {
 	return text
 }
 
-// look returns the newest moment, built if that is older than 100 ms.
+// look returns the newest moment, built if that is older than 100 ms or an order was carried out since.
 func (b *Board) look() *moment {
-	if m := b.current.Load(); m != nil && time.Since(m.at) < buildEvery {
+	if m := b.current.Load(); b.young(m) {
 		return m
 	}
 	b.building.Lock()
 	defer b.building.Unlock()
-	if m := b.current.Load(); m != nil && time.Since(m.at) < buildEvery {
+	if m := b.current.Load(); b.young(m) {
 		return m // somebody else has just built it
 	}
 	return b.build()
 }
 
+func (b *Board) young(m *moment) bool {
+	return m != nil && time.Since(m.at) < buildEvery && m.done == b.cfg.Overrides.done.Load()
+}
+
 // build makes a new moment. The caller holds building.
 func (b *Board) build() *moment {
-	m := &moment{at: time.Now(), log: b.log, metrics: b.metrics}
+	m := &moment{at: time.Now(), done: b.cfg.Overrides.done.Load(), log: b.log, metrics: b.metrics}
 	j := b.cfg.Journal
 	// The newest event is read first: what is shown beside it may know more, never less.
 	j.mu.Lock()

@@ -62,12 +62,14 @@ const (
 	purgeTimeout  = time.Second
 	askTimeout    = 5 * time.Second
 	reloadTimeout = 30 * time.Second
+	heardTimeout  = time.Second // of the journal taking up what the order told: microseconds
 )
 
 // Do carries an order out: check, audit, effect. With a *RefusedError nothing was done, and nothing was audited unless the
 // reason came up in that very moment. Any other error came after the audit, and says what did not work; except that of ctx,
 // with which nothing was done. Once an order is audited it is carried out even if its caller leaves; if that fails, a second
-// line of the audit says so.
+// line of the audit says so. Whoever reads anything of this gateway after Do has returned sees what the order did, its event
+// included.
 func (d *Desk) Do(ctx context.Context, o Order) (Outcome, error) {
 	if err := d.check(&o, time.Now().Round(0)); err != nil {
 		return Outcome{}, err
@@ -75,6 +77,7 @@ func (d *Desk) Do(ctx context.Context, o Order) (Outcome, error) {
 	if err := take(ctx, d.turn); err != nil {
 		return Outcome{}, err
 	}
+	defer d.shown()
 	out, err := d.act(context.WithoutCancel(ctx), &o)
 	if err != nil {
 		return out, err
@@ -87,6 +90,16 @@ func (d *Desk) Do(ctx context.Context, o Order) (Outcome, error) {
 	case market.VerbIsolate, market.VerbRelease, market.VerbWithhold, market.VerbPurge:
 	}
 	return out, err
+}
+
+// shown returns when every reader sees what was done: the events are in the journal, and no overview from before is shown.
+func (d *Desk) shown() {
+	ctx, cancel := context.WithTimeout(context.Background(), heardTimeout)
+	defer cancel()
+	if err := d.cfg.Guard.Heard(ctx); err != nil {
+		d.log.LogAttrs(ctx, slog.LevelError, "events were not taken up in time", slog.Any("err", err))
+	}
+	d.cfg.Overrides.carriedOut()
 }
 
 // act does what has to be done in turn: it writes the order down and does what takes no time. It gives the turn back.

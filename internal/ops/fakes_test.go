@@ -63,6 +63,8 @@ type fakeGuard struct {
 	probe    error
 }
 
+func (g *fakeGuard) Heard(context.Context) error { return nil }
+
 func (g *fakeGuard) Boot() string { return g.boot }
 
 func (g *fakeGuard) Circuits() []market.CircuitStatus {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -150,6 +151,85 @@ func TestLife(t *testing.T) {
 		}
 		if kind, _ := three.ask(t, nil); kind != market.KindNone {
 			t.Errorf("in the third life: %s", kind)
+		}
+	})
+}
+
+// TestLife_readYourWrites: whoever reads after an order was answered sees what it did and its event, on every way of reading, in
+// the same instant: the clock does not move, and nothing is waited for.
+func TestLife_readYourWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, t.TempDir())
+		defer l.end(t)
+		for range 3 {
+			for _, o := range []ops.Order{
+				{Verb: market.VerbIsolate, Exchange: okx},
+				{Verb: market.VerbRelease, Exchange: okx},
+				{Verb: market.VerbWithhold, Exchange: okx, Pair: btc},
+				{Verb: market.VerbRelease, Exchange: okx, Pair: btc},
+				{Verb: market.VerbPurge, Exchange: okx, Pair: btc},
+				{Verb: market.VerbProbe, Exchange: okx},
+			} {
+				l.board.Overview() // so that one from before is held
+				o.Reason, o.Actor = "r", "night"
+				out, err := l.desk.Do(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := map[market.Verb]ops.State{market.VerbIsolate: ops.StateIsolated, market.VerbWithhold: ops.StateWithheld}[o.Verb]
+				if want == "" {
+					want = ops.StateClosed
+				}
+				x := l.board.Overview()
+				if x.Exchanges[0].State != want || x.LastEvent != out.Event {
+					t.Errorf("after %s it is %s, want %s; the last event is %s, want %s", o.Verb, x.Exchanges[0].State, want, x.LastEvent, out.Event)
+				}
+				if text := string(l.board.Snapshot()); !strings.Contains(text, `"state":"`+string(want)+`"`) {
+					t.Errorf("after %s the snapshot has another state than %s", o.Verb, want)
+				}
+				if last := l.journal.Last(); last != out.Event {
+					t.Errorf("after %s the journal ends with %s, want %s", o.Verb, last, out.Event)
+				}
+				w := watch(t, l.board, "")
+				if s := snapshotOf(t, w); s.Exchanges[0].State != want || s.LastEvent != out.Event {
+					t.Errorf("after %s a watcher begins with %s and %s", o.Verb, s.Exchanges[0].State, s.LastEvent)
+				}
+				w.Close()
+			}
+		}
+	})
+}
+
+// TestLife_watchersSeeWhatAnOrderDid at once, not with the next second.
+func TestLife_watchersSeeWhatAnOrderDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, t.TempDir())
+		defer l.end(t)
+		w := watch(t, l.board, "")
+		defer w.Close()
+		snapshotOf(t, w)
+		time.Sleep(time.Second + 50*time.Millisecond) // between two states
+		for range 10 {
+			synctest.Wait()
+			if _, err := l.desk.Do(t.Context(), ops.Order{Verb: market.VerbIsolate, Exchange: okx, Reason: "r", Actor: "night"}); err != nil {
+				t.Fatal(err)
+			}
+			at := time.Now()
+			for {
+				f := next(t, w)
+				if f.event == "state" && strings.Contains(f.data, `"state":"isolated"`) {
+					break
+				}
+			}
+			if d := time.Since(at); d > 100*time.Millisecond {
+				t.Errorf("it was shown after %v", d)
+			}
+			if _, err := l.desk.Do(t.Context(), ops.Order{Verb: market.VerbRelease, Exchange: okx, Reason: "r", Actor: "night"}); err != nil {
+				t.Fatal(err)
+			}
+			for f := next(t, w); f.event != "state" || !strings.Contains(f.data, `"state":"closed"`); {
+				f = next(t, w)
+			}
 		}
 	})
 }

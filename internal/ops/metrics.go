@@ -42,7 +42,7 @@ func newBoardMetrics(reg prometheus.Registerer, encoded *prometheus.CounterVec) 
 	m := &boardMetrics{
 		state: encoded.WithLabelValues("state"), snapshot: encoded.WithLabelValues("snapshot"),
 		builds: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_ops_builds_total", Help: "Times that the overview was built, at most ten a second.",
+			Name: "gateway_ops_builds_total", Help: "Times that the overview was built, at most ten a second and once for each order.",
 		}),
 		slow: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_ops_slow_watchers_total", Help: "Watchers that were cut off because they did not read.",

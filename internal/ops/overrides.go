@@ -15,6 +15,16 @@ import (
 type Overrides struct {
 	list     atomic.Pointer[[]market.Override]
 	withheld atomic.Pointer[map[bookKey]time.Time] // nil while nothing is withheld, which is nearly always
+	done     atomic.Uint64                         // orders that were carried out, here or by another process; ends by themselves too
+	shows    atomic.Pointer[func()]                // is called after each; nil without a Board
+}
+
+// carriedOut says that what an order does is done: what a Board showed before is out of date.
+func (o *Overrides) carriedOut() {
+	o.done.Add(1)
+	if shown := o.shows.Load(); shown != nil {
+		(*shown)()
+	}
 }
 
 // bookKey names one book, or with a zero pair every book of an exchange.

@@ -21,6 +21,8 @@ type Guard interface {
 	LastSuccess(id market.ExchangeID) time.Time
 	// Tell numbers an event of somebody else's, keeps and delivers it like the guard's own, and returns it with its number.
 	Tell(ev market.Event) market.Event
+	// Heard waits until every event that was told before was delivered, or ctx ends. Delivering waits for nothing.
+	Heard(ctx context.Context) error
 
 	Isolate(id market.ExchangeID, class market.Class, until time.Time) error
 	Release(id market.ExchangeID, class market.Class) error

@@ -90,6 +90,7 @@ func (d *Desk) expire(now time.Time) {
 	for _, v := range over {
 		d.ended(v)
 	}
+	d.cfg.Overrides.carriedOut()
 }
 
 // ended tells that an override ended by itself. The Journal writes it down.
@@ -174,6 +175,7 @@ func (d *Desk) Adopt() {
 	}
 	d.turn <- struct{}{} // whoever has it gives it back within the bounds of an order
 	defer give(d.turn)
+	defer d.shown()
 	now := time.Now().Round(0)
 	d.expire(now) // what is over is told here, too, before it is forgotten
 	list := slices.DeleteFunc(d.ours(d.cfg.Keeper.InForce()), func(v market.Override) bool { return !now.Before(v.Until) })

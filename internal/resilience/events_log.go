@@ -10,7 +10,7 @@ import (
 
 // write logs one line. A circuit that opens and a gate that closes are for people; the rest is told at info too, since it
 // ends what the warning began, or somebody wanted it so.
-func (e *events) write(ev *market.Event) {
+func write(log *slog.Logger, ev *market.Event) {
 	ctx := context.Background()
 	switch ev.Type {
 	case market.EventCircuit:
@@ -18,18 +18,18 @@ func (e *events) write(ev *market.Event) {
 		if ev.To == market.CircuitOpen {
 			level = slog.LevelWarn
 		}
-		e.log.LogAttrs(ctx, level, "circuit changed", circuitAttrs(ev)...)
+		log.LogAttrs(ctx, level, "circuit changed", circuitAttrs(ev)...)
 	case market.EventGate:
-		e.log.LogAttrs(ctx, slog.LevelWarn, "gate closed",
+		log.LogAttrs(ctx, slog.LevelWarn, "gate closed",
 			slog.String("exchange", string(ev.Gate.Exchange)),
 			slog.String("scope", string(ev.Gate.Scope.Kind)), slog.String("name", ev.Gate.Scope.Name),
 			slog.String("kind", ev.Kind.String()), slog.Time("until", ev.Until))
 	case market.EventAction:
-		e.log.LogAttrs(ctx, slog.LevelInfo, "operator action", actionAttrs(ev)...)
+		log.LogAttrs(ctx, slog.LevelInfo, "operator action", actionAttrs(ev)...)
 	case market.EventOverride:
-		e.log.LogAttrs(ctx, slog.LevelInfo, "override ended", overrideAttrs(&ev.Override)...)
+		log.LogAttrs(ctx, slog.LevelInfo, "override ended", overrideAttrs(&ev.Override)...)
 	case market.EventMaintenance:
-		e.log.LogAttrs(ctx, slog.LevelInfo, "maintenance", maintenanceAttrs(&ev.Maintenance)...)
+		log.LogAttrs(ctx, slog.LevelInfo, "maintenance", maintenanceAttrs(&ev.Maintenance)...)
 	}
 }
 

@@ -63,6 +63,10 @@ func (g *Guard) Boot() string { return g.env.events.boot }
 // it like them, and returns it with its number and time. It waits for nothing.
 func (g *Guard) Tell(ev market.Event) market.Event { return g.env.events.add(ev) }
 
+// Heard waits until the listener has every event that was told before, or ctx ends: microseconds, as a listener does not wait.
+// It is not for the listener itself.
+func (g *Guard) Heard(ctx context.Context) error { return g.env.events.heard(ctx) }
+
 // loadTimeout is how long the keeper may take in all; after keeperWait nobody waits for it any more, and what comes late
 // is still taken over: gates only extend.
 const loadTimeout = 10 * time.Second
