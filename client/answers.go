@@ -10,9 +10,10 @@ import (
 // OrderBook is one exchange's book of one pair: bids fall, asks rise. It is the caller's own.
 type OrderBook struct {
 	Exchange       string    `json:"exchange"`
-	Symbol         string    `json:"symbol"`                  // "BTC/USDT"
-	ExchangeSymbol string    `json:"exchange_symbol"`         // the exchange's own name
-	MarketStatus   string    `json:"market_status,omitempty"` // "" where the pair trades as usual, else "paused" and the like
+	Symbol         string    `json:"symbol"`                    // "BTC/USDT"
+	ExchangeSymbol string    `json:"exchange_symbol"`           // the exchange's own name
+	MarketStatus   string    `json:"market_status,omitempty"`   // "" where the pair trades as usual, else "paused" and the like
+	MarketStatusAt time.Time `json:"market_status_at,omitzero"` // when the exchange said so
 	Freshness      Freshness `json:"freshness"`
 	Depth          int       `json:"depth"`             // levels that were asked for, of each side
 	Complete       bool      `json:"complete"`          // false if there may be more levels within Depth
@@ -60,6 +61,7 @@ type Ticker struct {
 	Symbol         string    `json:"symbol"`
 	ExchangeSymbol string    `json:"exchange_symbol"`
 	MarketStatus   string    `json:"market_status,omitempty"`
+	MarketStatusAt time.Time `json:"market_status_at,omitzero"`
 	Freshness      Freshness `json:"freshness"` // of bid, ask, mid and spread
 	ExchangeTime   time.Time `json:"datetime,omitzero"`
 

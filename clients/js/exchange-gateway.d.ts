@@ -221,6 +221,8 @@ export class OrderBook {
   readonly exchange_symbol: string;
   /** Set if the pair does not trade as usual. */
   readonly market_status: string | null;
+  /** When the exchange said so. */
+  readonly market_status_at: string | null;
   readonly stale: boolean;
   readonly freshness: Freshness;
   /** Levels a side at most. */
@@ -250,6 +252,7 @@ export interface Ticker {
   readonly symbol: string;
   readonly exchange_symbol: string;
   readonly market_status: string | null;
+  readonly market_status_at: string | null;
   readonly stale: boolean;
   readonly freshness: Freshness;
   readonly timestamp: number | null;

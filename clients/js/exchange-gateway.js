@@ -343,7 +343,7 @@ const sequence = (v) => (Number.isSafeInteger(v) ? v : null);
 function readBook(d) {
   return new OrderBook({
     exchange: string(d, 'exchange'), symbol: string(d, 'symbol'), exchange_symbol: string(d, 'exchange_symbol'),
-    market_status: maybeString(d, 'market_status'), stale: flag(d, 'stale'), freshness: new Freshness(object(d, 'freshness')),
+    market_status: maybeString(d, 'market_status'), market_status_at: maybeString(d, 'market_status_at'), stale: flag(d, 'stale'), freshness: new Freshness(object(d, 'freshness')),
     depth: integer(d, 'depth'), complete: flag(d, 'complete'), timestamp: d.timestamp ?? null, datetime: maybeString(d, 'datetime'),
     nonce: sequence(d.nonce), bids: levels(d, 'bids'), asks: levels(d, 'asks'), epoch: null, seq: null, missed: null,
   });
@@ -355,7 +355,7 @@ function readTicker(d) {
   const stats = object(d, 'stats_freshness');
   return {
     ...d, exchange: string(d, 'exchange'), symbol: string(d, 'symbol'), market_status: maybeString(d, 'market_status'),
-    stale: flag(d, 'stale'), freshness: new Freshness(object(d, 'freshness')),
+    market_status_at: maybeString(d, 'market_status_at'), stale: flag(d, 'stale'), freshness: new Freshness(object(d, 'freshness')),
     ...Object.fromEntries(FIGURES.map((f) => [f, maybeNumber(d, f)])),
     stats_freshness: stats.status === 'unavailable' ? null : new Freshness(stats), stats_reason: maybeString(stats, 'reason'),
   };
@@ -1238,7 +1238,7 @@ class Kept {
     this.#missed = 0;
     this.#untaken = false;
     return new OrderBook({
-      ...this.#names, market_status: null, stale: this.#fresh.stale, freshness: this.#fresh, depth: this.#depth,
+      ...this.#names, market_status: null, market_status_at: null, stale: this.#fresh.stale, freshness: this.#fresh, depth: this.#depth,
       complete: this.#complete && this.#seq !== null, timestamp: this.#time === null ? null : Date.parse(this.#time), datetime: this.#time,
       nonce: this.#nonce, bids: bids.slice(), asks: asks.slice(), epoch: this.#epoch, seq: this.#seq, missed,
     });

@@ -544,6 +544,7 @@ class OrderBook:
     epoch: Optional[str] = None  #: of streams: with seq the name of this version
     seq: Optional[int] = None
     missed: int = 0  #: of streams: how many versions came between the one before and this one
+    market_status_at: Optional[datetime] = None  #: when the exchange said so
 
     @property
     def stale(self) -> bool:
@@ -595,6 +596,7 @@ class Ticker:
     stats_freshness: Optional[Freshness]  #: None where there are no figures
     stats_reason: Optional[str]  #: why not, or why they are stale
     market_status: Optional[str] = None
+    market_status_at: Optional[datetime] = None
 
     @property
     def stale(self) -> bool:
@@ -852,7 +854,7 @@ def _order_book(d: _Doc, now: float) -> OrderBook:
         exchange=d.text("exchange"), symbol=d.text("symbol"), exchange_symbol=d.text("exchange_symbol"),
         bids=_levels(d.fields.get("bids")), asks=_levels(d.fields.get("asks")), freshness=_freshness(d.doc("freshness"), now),
         depth=d.integer("depth"), complete=d.flag("complete"), timestamp=d.maybe(d.millis, "timestamp"), nonce=d.maybe(d.integer, "nonce"),
-        market_status=d.maybe(d.text, "market_status"),
+        market_status=d.maybe(d.text, "market_status"), market_status_at=d.maybe(d.time, "market_status_at"),
     )
 
 
@@ -871,7 +873,7 @@ def _ticker(d: _Doc, now: float) -> Ticker:
         spread=figure("spread"), last=figure("last"), open=figure("open"), high=figure("high"), low=figure("low"), change=figure("change"),
         percentage=figure("percentage"), base_volume=figure("baseVolume"), quote_volume=figure("quoteVolume"),
         stats_freshness=None if unavailable else _freshness(stats, now), stats_reason=stats.maybe(stats.text, "reason"),
-        market_status=d.maybe(d.text, "market_status"),
+        market_status=d.maybe(d.text, "market_status"), market_status_at=d.maybe(d.time, "market_status_at"),
     )
 
 

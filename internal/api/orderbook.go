@@ -141,10 +141,12 @@ func appendBook(d *doc, b *gateway.Book) {
 // bookFields is room for all of a book but its levels.
 const bookFields = 768
 
-// appendTrading writes what the exchange says about a pair that does not trade as usual; its book is served all the same.
+// appendTrading writes what the exchange says about a pair that does not trade as usual, and when it said so: the book beside
+// it is younger as a rule, and is served all the same.
 func appendTrading(d *doc, l *market.Listing) {
 	if l.Symbol != "" && l.Status != market.TradingActive {
 		d.str("market_status", string(l.Status))
+		d.time("market_status_at", l.StatusAt)
 	}
 }
 

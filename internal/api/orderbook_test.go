@@ -96,14 +96,14 @@ func TestOrderBook_saysThatItIsStale(t *testing.T) {
 	r := newRig(t)
 	r.books.book = func(_ context.Context, q gateway.BookQuery) (*gateway.Book, error) {
 		b := staleBook(q)
-		b.Listing.Status = market.TradingPaused
+		b.Listing.Status, b.Listing.StatusAt = market.TradingPaused, t0.Add(-time.Minute)
 		b.ExchangeTime = t0.Add(-250 * time.Millisecond)
 		b.Sequence = market.Sequence{}
 		b.Freshness.Lag, b.Freshness.HasLag = 250*time.Millisecond, true
 		return b, nil
 	}
 	w := r.get("/v1/exchanges/binance/orderbook?symbol=BTC/USDT&depth=1")
-	want := `{"exchange":"binance","symbol":"BTC/USDT","exchange_symbol":"BTCUSDT","market_status":"paused","stale":true,` +
+	want := `{"exchange":"binance","symbol":"BTC/USDT","exchange_symbol":"BTCUSDT","market_status":"paused","market_status_at":"2026-11-29T01:59:00.123Z","stale":true,` +
 		`"freshness":{"status":"stale","source":"memory","age_ms":8300,"confirmed_at":"2026-11-29T02:00:00.123Z",` +
 		`"changed_at":"2026-11-29T01:59:59.123Z","reason":"circuit_open","circuit":"open","exchange_lag_ms":250},` +
 		`"depth":1,"complete":true,"timestamp":1795917599873,"datetime":"2026-11-29T01:59:59.873Z","nonce":null,` +

@@ -196,8 +196,12 @@ func (w *world) Statistics(context.Context, market.Listing) (*market.Statistics,
 	return nil, failure(market.KindNotSupported)
 }
 
-func (w *world) Listings(context.Context) ([]market.Listing, error) {
+func (w *world) Listings(context.Context) (*market.Listings, error) {
 	return nil, failure(market.KindNotSupported)
+}
+
+func (w *world) Listing(context.Context, market.Listing) (market.Listing, error) {
+	return market.Listing{}, failure(market.KindNotSupported)
 }
 
 func (w *world) Status(context.Context) (market.VenueStatus, error) {

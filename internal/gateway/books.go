@@ -77,7 +77,7 @@ const (
 	refreshSpread = 5 * time.Minute
 )
 
-// Run renews the lists of pairs and reads the announcements of exchanges that are in use, and tells of maintenance, until ctx
+// Run renews the lists of pairs, asks about pairs that do not trade, and reads the announcements of exchanges that are in use, and tells of maintenance, until ctx
 // ends; then it ends every call that is still under way and returns when all have ended. Questions that come later are
 // answered from what is held. It returns nil.
 func (b *Books) Run(ctx context.Context) error {
@@ -102,6 +102,7 @@ func (b *Books) Run(ctx context.Context) error {
 		case now := <-lists.C:
 			for v, age := range due {
 				b.refresh(ctx, v, now, age)
+				b.lookAtHalted(ctx, v, now)
 			}
 		case now := <-windows.C:
 			for i := range watchers {

@@ -13,12 +13,13 @@ import (
 
 // BooksConfig is what Books needs. A zero duration or number means the default beside it.
 type BooksConfig struct {
-	Venues    []Venue   // in the order in which they are listed; each ID once
-	Books     Store     // needed
-	Lists     ListStore // needed
-	Inventory Inventory // nil lists nothing
-	Local     Local     // nil: no streams
-	Withheld  Withheld  // nil: nothing is
+	Venues    []Venue    // in the order in which they are listed; each ID once
+	Books     Store      // needed
+	Lists     ListStore  // needed
+	Whole     WholeStore // nil: lists in an exchange's own form are kept in this process alone
+	Inventory Inventory  // nil lists nothing
+	Local     Local      // nil: no streams
+	Withheld  Withheld   // nil: nothing is
 
 	// Streamed tells whether something of an exchange is streamed, which is a use of it; nil: nothing is. It does no I/O.
 	Streamed func(market.ExchangeID) bool

@@ -23,6 +23,7 @@ type fakeVenue struct {
 	stats    int
 	lists    int
 	statuses int
+	singles  int // calls for one row of the list
 	canceled int // calls whose context ended before they did
 	depths   []int
 	lane     market.Lane // of the last call for the list
@@ -41,6 +42,7 @@ type fakeVenue struct {
 	statusLatency time.Duration
 	statusLane    market.Lane // of the last call for the status
 	rows          []market.Listing
+	whole         string                                                              // the list in the own form
 	answer        func(n int, l market.Listing, depth int) (*market.OrderBook, error) // instead of the default book
 	age           time.Duration                                                       // of the answer when it is sent
 	panics        bool
@@ -55,7 +57,7 @@ func (f *fakeVenue) enter(ctx context.Context, calls *int, latency time.Duration
 		f.statusLane = market.LaneOf(ctx)
 	case &f.books:
 		f.bookLane = market.LaneOf(ctx)
-	case &f.lists:
+	case &f.lists, &f.singles:
 		f.lane = market.LaneOf(ctx)
 	}
 	f.mu.Unlock()
@@ -114,7 +116,8 @@ func (f *fakeVenue) Statistics(ctx context.Context, l market.Listing) (*market.S
 	}, nil
 }
 
-func (f *fakeVenue) Listings(ctx context.Context) ([]market.Listing, error) {
+func (f *fakeVenue) Listings(ctx context.Context) (*market.Listings, error) {
+	sent := time.Now()
 	if _, err := f.enter(ctx, &f.lists, f.listLatency); err != nil {
 		return nil, err
 	}
@@ -123,7 +126,30 @@ func (f *fakeVenue) Listings(ctx context.Context) ([]market.Listing, error) {
 	if f.listErr != nil {
 		return nil, f.listErr
 	}
-	return append([]market.Listing(nil), f.rows...), nil
+	l := &market.Listings{Exchange: f.id, Rows: append([]market.Listing(nil), f.rows...), ConfirmedAt: sent}
+	if f.whole != "" {
+		l.Native = &market.NativeAnswer{Body: []byte(f.whole), ConfirmedAt: sent}
+	}
+	return l, nil
+}
+
+func (f *fakeVenue) Listing(ctx context.Context, l market.Listing) (market.Listing, error) {
+	sent := time.Now()
+	if _, err := f.enter(ctx, &f.singles, f.listLatency); err != nil {
+		return market.Listing{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.listErr != nil {
+		return market.Listing{}, f.listErr
+	}
+	for _, row := range f.rows {
+		if row.Symbol == l.Symbol {
+			row.StatusAt = sent
+			return row, nil
+		}
+	}
+	return market.Listing{}, &market.Error{Exchange: f.id, Op: market.OpListings, Kind: market.KindUnknownSymbol}
 }
 
 func (f *fakeVenue) Status(ctx context.Context) (market.VenueStatus, error) {

@@ -54,7 +54,11 @@ func (r *reading) used(book *Book, err error) {
 	if r.e == nil || limited(err) || book != nil && book.Freshness.Reason == market.KindClientLimited {
 		return
 	}
-	r.b.cfg.Local.Used(r.e.listing.Load())
+	l := r.e.listing.Load()
+	if l.Status != market.TradingActive {
+		r.e.wanted.Store(r.start.UnixNano())
+	}
+	r.b.cfg.Local.Used(l)
 }
 
 // deepEnough tells whether a call would bring no more levels than the stream has: those that were asked for are there, or

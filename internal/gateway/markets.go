@@ -37,7 +37,7 @@ func (b *Books) markets(ctx context.Context, v *venue) (*Markets, error) {
 			}
 		case StepAsk:
 			if failed = refused; failed == nil {
-				failed = b.askList(ctx, v)
+				failed = b.askList(ctx, v, b.listWait(v))
 			}
 			if failed == nil {
 				if m := b.listed(v, SourceREST, market.KindNone, b.policy.Listings.StaleFor); m != nil {
@@ -68,8 +68,16 @@ func (b *Books) markets(ctx context.Context, v *venue) (*Markets, error) {
 	}
 }
 
-// askList returns nil once a list that was fetched for this question is in use.
-func (b *Books) askList(ctx context.Context, v *venue) error {
+// listWait is how long one who would take the list in use waits for a newer one, 0 where there is none to take.
+func (b *Books) listWait(v *venue) time.Duration {
+	if t := v.table.Load(); t != nil && b.listAge(t, time.Now()) <= b.policy.Listings.StaleFor {
+		return b.cfg.StaleWait
+	}
+	return 0
+}
+
+// askList returns nil once a list that was fetched for this question is in use, within wait if that is not 0.
+func (b *Books) askList(ctx context.Context, v *venue, wait time.Duration) error {
 	f, pause, err := b.enterList(ctx, v, listEvery)
 	if err != nil {
 		return err
@@ -78,10 +86,6 @@ func (b *Books) askList(ctx context.Context, v *venue) error {
 		return nil
 	}
 	defer v.lists.leave(f, true)
-	var wait time.Duration
-	if t := v.table.Load(); t != nil && b.listAge(t, time.Now()) <= b.policy.Listings.StaleFor {
-		wait = b.cfg.StaleWait
-	}
 	switch f.await(ctx, wait) {
 	case landed:
 		if f.err != nil {

@@ -33,9 +33,8 @@ func (b *Books) enterList(ctx context.Context, v *venue, every time.Duration) (
 		return nil, 0, err
 	}
 	f, joined, pause, err := v.lists.enter(ctx, v.crew, 0, every, func(ctx context.Context) (*market.Listings, error) {
-		l := &market.Listings{Exchange: v.ID, ConfirmedAt: time.Now()}
-		var err error
-		if l.Rows, err = v.Data.Listings(ctx); err != nil {
+		l, err := v.Data.Listings(ctx)
+		if err != nil {
 			return nil, err
 		}
 		return b.adopt(v, l)
@@ -52,7 +51,8 @@ func (b *Books) enterList(ctx context.Context, v *venue, every time.Duration) (
 func (b *Books) adopt(v *venue, l *market.Listings) (*market.Listings, error) {
 	v.adopting.Lock()
 	defer v.adopting.Unlock()
-	old := v.table.Load()
+	old, whole := v.table.Load(), l.Native
+	l.Native = nil // large, and of no use to who keeps the list
 	if len(l.Rows) == 0 {
 		return nil, &market.Error{
 			Exchange: v.ID, Op: market.OpListings, Kind: market.KindMalformed, RetryAfter: lossRetry, Err: errEmptyList,
@@ -63,6 +63,7 @@ func (b *Books) adopt(v *venue, l *market.Listings) (*market.Listings, error) {
 			v.metrics.refusedList()
 			b.log.Warn("list of pairs lost more than half of them and is not adopted",
 				slog.String("exchange", string(v.ID)), slog.Int("trading", traded), slog.Int("lost", lost))
+			v.whole.lacking(whole)
 			return nil, &market.Error{
 				Exchange: v.ID, Op: market.OpListings, Kind: market.KindMaintenance, RetryAfter: lossRetry,
 				Err: fmt.Errorf("%d of %d trading pairs are gone from the list at once", lost, traded),
@@ -72,6 +73,7 @@ func (b *Books) adopt(v *venue, l *market.Listings) (*market.Listings, error) {
 	v.table.Store(newTable(l, old))
 	b.cfg.Lists.KeepListings(l)
 	v.metrics.listed(l)
+	b.keepWhole(v, whole)
 	return l, nil
 }
 

@@ -116,7 +116,12 @@ func (p *passing) withheld() error {
 
 // walk takes the steps of the row in order.
 func (p *passing) walk(ctx context.Context) (*NativeAnswer, error) {
-	if p.rule.FreshFor > 0 {
+	switch {
+	case p.v.whole.answers(p.q.NativeQuery):
+		p.kept = &p.v.whole.native
+		p.v.whole.asked.Store(p.start.UnixNano())
+		p.recallWhole(ctx, false)
+	case p.rule.FreshFor > 0:
 		p.kept = p.v.natives.of(p.q.NativeQuery, p.rule)
 	}
 	for _, step := range p.rule.Steps {
@@ -126,8 +131,15 @@ func (p *passing) walk(ctx context.Context) (*NativeAnswer, error) {
 		case StepFreshCopy:
 			got = p.fresh(p.start)
 		case StepAsk:
-			got, err = p.ask(ctx)
+			if p.kept == &p.v.whole.native {
+				got, err = p.askWhole(ctx)
+			} else {
+				got, err = p.ask(ctx)
+			}
 		case StepLastKnown:
+			if p.kept == &p.v.whole.native {
+				p.recallWhole(ctx, true)
+			}
 			got = p.lastKnown()
 		case StepLocal, StepVenues: // of books and prices in words of ours
 		}
@@ -152,7 +164,14 @@ func (p *passing) fresh(now time.Time) *NativeAnswer {
 		return nil
 	}
 	p.v.metrics.saved(QuestionNative)
-	return p.answer(a, SourceMemory, market.KindNone, now)
+	return p.answer(a, nativeSource(a), market.KindNone, now)
+}
+
+func nativeSource(a *market.NativeAnswer) Source {
+	if a.Anchor.IsZero() {
+		return SourceMemory
+	}
+	return SourceRedis
 }
 
 // usable is the copy that may be served if the exchange does not answer, nil if there is none.
@@ -181,7 +200,7 @@ func (p *passing) lastKnown() *NativeAnswer {
 	if a == nil || !kind.ServesStale() {
 		return nil
 	}
-	return p.answer(a, SourceMemory, kind, now)
+	return p.answer(a, nativeSource(a), kind, now)
 }
 
 // ask puts the question to the exchange, or joins those who already did. Without an answer the reason is in failed; the error

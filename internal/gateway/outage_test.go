@@ -83,12 +83,16 @@ func (w *wire) Statistics(ctx context.Context, l market.Listing) (*market.Statis
 	return &market.Statistics{Pair: l.Pair, ConfirmedAt: time.Now()}, w.request(ctx, market.OpStatistics)
 }
 
-func (w *wire) Listings(ctx context.Context) ([]market.Listing, error) {
+func (w *wire) Listings(ctx context.Context) (*market.Listings, error) {
 	rows := make([]market.Listing, len(w.pairs))
 	for i, p := range w.pairs {
 		rows[i] = listing("alpha", p)
 	}
-	return rows, w.request(ctx, market.OpListings)
+	return &market.Listings{Exchange: "alpha", Rows: rows, ConfirmedAt: time.Now()}, w.request(ctx, market.OpListings)
+}
+
+func (w *wire) Listing(ctx context.Context, l market.Listing) (market.Listing, error) {
+	return l, w.request(ctx, market.OpListings)
 }
 
 func (w *wire) Status(ctx context.Context) (market.VenueStatus, error) {

@@ -50,6 +50,16 @@ type Store interface {
 	Purge(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (where []string, err error)
 }
 
+// WholeStore keeps the last-known list of pairs of each exchange in the exchange's own form, compressed: it is megabytes, and
+// asked for when a bot starts.
+type WholeStore interface {
+	// KeepWhole offers an answer. It waits for nothing.
+	KeepWhole(exchange market.ExchangeID, a *market.NativeAnswer)
+	// RecallWhole is the newest copy: of those in this process and in its state directory, and with shared of the shared store,
+	// too, which takes seconds at most.
+	RecallWhole(ctx context.Context, exchange market.ExchangeID, shared bool) (*market.NativeAnswer, bool)
+}
+
 // ListStore keeps the last-known lists of pairs.
 type ListStore interface {
 	// RecallListings returns the newer of the lists in this process and in the shared store, with the bounds of Recall.

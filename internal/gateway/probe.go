@@ -63,7 +63,7 @@ func (b *Books) askReference(ctx context.Context, v *venue) error {
 func (b *Books) sample(ctx context.Context, v *venue) (*entry, error) {
 	now := time.Now()
 	if v.table.Load() == nil {
-		err := b.askList(ctx, v)
+		err := b.askList(ctx, v, b.listWait(v))
 		if v.table.Load() == nil {
 			b.recallList(ctx, v)
 		}

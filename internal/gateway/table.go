@@ -31,7 +31,10 @@ type entry struct {
 	mark       atomic.Pointer[mark] // the last answer about the book, nil before the first
 	warn       warner
 	retired    atomic.Pointer[market.Levels] // the last levels of a stream that became a copy
-	invalid    atomic.Pointer[invalidation]  // nil before the first
+
+	wanted  atomic.Int64                 // when a caller last asked for it while it did not trade as usual, in nanoseconds since 1970
+	looked  time.Time                    // when its row was last asked for by itself; only Run touches it
+	invalid atomic.Pointer[invalidation] // nil before the first
 }
 
 // answered is what a call for a book brought once the store has seen it.
@@ -76,6 +79,12 @@ func newTable(l *market.Listings, old *table) *table {
 		}
 		if e == nil {
 			e = &entry{recall: slot[*market.OrderBook]{free: true}}
+		}
+		if row.StatusAt.IsZero() {
+			row.StatusAt = l.ConfirmedAt
+		}
+		if last := e.listing.Load(); last != nil && last.StatusAt.After(row.StatusAt) { // said since, of this pair alone
+			row.Status, row.StatusAt = last.Status, last.StatusAt
 		}
 		e.listing.Store(row)
 		t.entries[row.Pair] = e

@@ -27,7 +27,9 @@ type venue struct {
 	announced atomic.Pointer[market.VenueStatus]
 	status    slot[market.VenueStatus]
 
-	natives *natives // answers in the exchange's own form
+	natives *natives  // answers in the exchange's own form
+	whole   wholeList // its list of pairs in that form
+	halted  slot[[]market.Listing]
 
 	configured atomic.Pointer[[]market.Maintenance]
 	tally      tally
@@ -42,6 +44,7 @@ func newVenue(v Venue, most int, log *slog.Logger, m *metrics) *venue {
 		books: market.CircuitID{Exchange: v.ID, Class: market.ClassMarketData},
 		crew:  newCrew(v.ID, most, log), natives: newNatives(),
 	}
+	w.whole.init(v.Native)
 	w.metrics = m.venue(v.ID, w.crew.count, v.Native != nil)
 	return w
 }

@@ -75,6 +75,11 @@ func (w *watcher) tell(m market.Maintenance, began bool) {
 	}
 }
 
+// atEase tells whether a call that nobody waits for may be made: nothing refuses it, and it would not be a probe.
+func (v *venue) atEase(op market.Op) bool {
+	return v.circuit(market.CircuitID{Exchange: v.ID, Class: op.Class()}) == market.CircuitClosed && v.peek(op) == nil
+}
+
 // settled is how long an exchange has to be in use before its announcement is read without anybody asking: what callers came
 // for goes first, and who asks for it by the status is answered at once.
 const settled = 2 * announcedFor
@@ -94,12 +99,7 @@ func (w *watcher) hear(ctx context.Context, now time.Time) {
 	if a := w.v.announced.Load(); now.Sub(w.used) < settled || a != nil && now.Sub(a.CheckedAt) < announcedFor {
 		return
 	}
-	switch w.v.circuit(market.CircuitID{Exchange: w.v.ID, Class: market.OpStatus.Class()}) {
-	case market.CircuitOpen, market.CircuitHalfOpen:
-		return
-	case market.CircuitClosed:
-	}
-	if w.v.peek(market.OpStatus) != nil {
+	if !w.v.atEase(market.OpStatus) {
 		return
 	}
 	f, _, _, err := w.v.status.enter(market.WithLane(ctx, market.LanePrefetch), w.v.crew, 0, announcedFor, w.v.readStatus)

@@ -31,6 +31,10 @@ type Listings struct {
 	Rows        []Listing
 	ConfirmedAt time.Time // when the request for the list was sent
 	Anchor      time.Time // of a copy from a shared store, as in OrderBook; zero otherwise
+
+	// Native is the answer as it came, where the exchange's own form has a question with this answer. It is large, so only
+	// what an adapter returns has it, and no copy.
+	Native *NativeAnswer
 }
 
 // Age is how long ago the exchange vouched for the list; false when that cannot be known, as in OrderBook.Age.

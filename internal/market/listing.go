@@ -5,7 +5,8 @@ import "time"
 // TradingStatus is what an exchange says about a pair. Paused is not delisted: a paused pair still has a book.
 type TradingStatus string
 
-// The closed set of trading statuses. A word of an exchange that we do not know is TradingPaused.
+// The closed set of trading statuses. A word of an exchange that we do not know is TradingPaused; a row without a word says
+// nothing, and its pair trades as usual.
 const (
 	TradingActive     TradingStatus = "trading"
 	TradingPaused     TradingStatus = "paused"
@@ -22,11 +23,12 @@ type Listing struct {
 	Pair        Pair
 	Symbol      string // the exchange's own name
 	Status      TradingStatus
-	PriceTick   Optional // smallest step of a price, in quote units
-	SizeStep    Optional // smallest step of a size, in base units
-	MinSize     Optional // in base units
-	MinNotional Optional // in quote units
-	AliasOf     string   // the exchange's name of the pair whose book this one shows, "" if its own
+	StatusAt    time.Time // when the exchange said so, the list's time if it is zero
+	PriceTick   Optional  // smallest step of a price, in quote units
+	SizeStep    Optional  // smallest step of a size, in base units
+	MinSize     Optional  // in base units
+	MinNotional Optional  // in quote units
+	AliasOf     string    // the exchange's name of the pair whose book this one shows, "" if its own
 }
 
 // Statistics are figures of the last 24 hours. Every figure may be missing.

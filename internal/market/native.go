@@ -15,6 +15,8 @@ type NativeQuery struct {
 type NativeEndpoint struct {
 	Name   string
 	Params []string // every parameter that it takes
+	// Listings tells that the answer to the question without parameters is the list of pairs: MarketData.Listings asks the same.
+	Listings bool
 }
 
 // Native passes public questions to an exchange and its answers back, both in the exchange's own form: for what the words of
@@ -33,9 +35,10 @@ type Native interface {
 type NativeAnswer struct {
 	Body        []byte    // JSON, checked to be whole; not to be changed
 	ConfirmedAt time.Time // when the question was sent, less the answer's Age
+	Anchor      time.Time // of a copy from a shared store, as in OrderBook; zero otherwise
 }
 
 // Age is how long ago the exchange vouched for the answer; false when that cannot be known, as in OrderBook.Age.
 func (a *NativeAnswer) Age(now time.Time) (time.Duration, bool) {
-	return age(now, a.ConfirmedAt, time.Time{})
+	return age(now, a.ConfirmedAt, a.Anchor)
 }

@@ -10,7 +10,10 @@ type MarketData interface {
 	// Statistics asks for the figures of the last 24 hours.
 	Statistics(ctx context.Context, l Listing) (*Statistics, error)
 	// Listings asks for every spot pair that the exchange lists, paused ones included.
-	Listings(ctx context.Context) ([]Listing, error)
+	Listings(ctx context.Context) (*Listings, error)
+	// Listing asks for the row of one pair, which a row of it names. KindUnknownSymbol or KindDelisted is a pair that the
+	// exchange does not name.
+	Listing(ctx context.Context, l Listing) (Listing, error)
 	// Status asks what the exchange announces about itself.
 	Status(ctx context.Context) (VenueStatus, error)
 }

@@ -128,8 +128,12 @@ func (v *venue) Statistics(ctx context.Context, l market.Listing) (*market.Stati
 	return &market.Statistics{}, v.request(ctx, v.Plan(market.OpStatistics, l, 0))
 }
 
-func (v *venue) Listings(ctx context.Context) ([]market.Listing, error) {
+func (v *venue) Listings(ctx context.Context) (*market.Listings, error) {
 	return nil, v.request(ctx, v.call(market.OpListings))
+}
+
+func (v *venue) Listing(ctx context.Context, l market.Listing) (market.Listing, error) {
+	return l, v.request(ctx, v.Plan(market.OpListings, l, 0))
 }
 
 func (v *venue) Status(ctx context.Context) (market.VenueStatus, error) {

@@ -41,12 +41,19 @@ func (d *guardedData) Statistics(ctx context.Context, l market.Listing) (*market
 }
 
 // Listings implements market.MarketData.
-func (d *guardedData) Listings(ctx context.Context) ([]market.Listing, error) {
+func (d *guardedData) Listings(ctx context.Context) (*market.Listings, error) {
 	all, err := ask(ctx, d.x, d.venue.Plan(market.OpListings, market.Listing{}, 0), true, d.venue.Listings)
 	if err == nil {
 		d.x.ledger.limits(d.venue.Limits()) // some exchanges state them with the list
 	}
 	return all, err
+}
+
+// Listing implements market.MarketData.
+func (d *guardedData) Listing(ctx context.Context, l market.Listing) (market.Listing, error) {
+	return ask(ctx, d.x, d.venue.Plan(market.OpListings, l, 0), true, func(ctx context.Context) (market.Listing, error) {
+		return d.venue.Listing(ctx, l)
+	})
 }
 
 // Status implements market.MarketData.

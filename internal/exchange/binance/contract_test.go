@@ -23,13 +23,14 @@ var btcusdt = market.Listing{
 }
 
 var good = exchangetest.Files(os.DirFS("testdata"), map[string]string{
-	"/api/v3/depth":          "http_get_depth.json",
-	"/api/v3/ticker/24hr":    "http_get_ticker_24hr.json",
-	"/api/v3/ticker/price":   "http_get_ticker_price.json",
-	"/api/v3/exchangeInfo":   "http_get_exchange_info.json",
-	"/api/v3/time":           "http_get_time.json",
-	"/api/v3/account":        "http_get_account.json",
-	"/sapi/v1/system/status": "http_get_system_status.json",
+	"/api/v3/depth":                       "http_get_depth.json",
+	"/api/v3/ticker/24hr":                 "http_get_ticker_24hr.json",
+	"/api/v3/ticker/price":                "http_get_ticker_price.json",
+	"/api/v3/exchangeInfo":                "http_get_exchange_info.json",
+	"/api/v3/exchangeInfo?symbol=BTCUSDT": "http_get_exchange_info_symbol.json",
+	"/api/v3/time":                        "http_get_time.json",
+	"/api/v3/account":                     "http_get_account.json",
+	"/sapi/v1/system/status":              "http_get_system_status.json",
 })
 
 // exampleKey and exampleSecret have the form of Binance's and are no one's.

@@ -278,7 +278,7 @@ func TestErrors_ofEveryCall(t *testing.T) {
 	} {
 		v, rig := venueOn(t, always(exchangetest.Reply{Status: status}))
 		_, statisticsErr := v.Statistics(t.Context(), btcusdt)
-		_, listingsErr := v.Listings(t.Context())
+		_, listingsErr := exchangetest.Rows(t.Context(), v)
 		_, statusErr := v.Status(t.Context())
 		_, timeErr := account(t, v, credential(exampleSecret)).Balances(t.Context(), market.WalletTrading)
 		for op, err := range map[market.Op]error{

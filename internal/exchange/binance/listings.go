@@ -1,6 +1,7 @@
 package binance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,26 +14,29 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// Listings asks for every symbol, paused ones included. Without its permission sets, hundreds of names a symbol, the list
-// takes a third; 3.3 MB with them is the largest on record, and the client's own bound of 16 MB holds.
-func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
+// Listings asks for every symbol, paused ones included. It is the question of a bot that speaks Binance's dialect and starts,
+// permission sets included, so that one answer is the list here and there.
+func (v *Venue) Listings(ctx context.Context) (*market.Listings, error) {
 	request := exchange.Request{
-		Call: v.Plan(market.OpListings, market.Listing{}, 0), Hosts: v.public,
-		Path: "/api/v3/exchangeInfo", Query: "showPermissionSets=false",
+		Call: v.Plan(market.OpListings, market.Listing{}, 0), Hosts: v.public, MaxBody: maxInfoBody, Path: infoPath,
 	}
-	var list []market.Listing
+	var list *market.Listings
 	err := v.get(ctx, request, gates{restricted: scopeExchange}, func(res *exchange.Response) error {
 		w, err := decodeListings(res.Body)
 		if err != nil {
 			return err
 		}
-		skipped := 0
-		if list, skipped, err = w.listings(v.id); err != nil {
+		rows, skipped, err := w.listings(v.id)
+		if err != nil {
 			return err
+		}
+		list = &market.Listings{
+			Exchange: v.id, Rows: rows, ConfirmedAt: res.ConfirmedAt(),
+			Native: &market.NativeAnswer{Body: bytes.Clone(res.Body), ConfirmedAt: res.ConfirmedAt()},
 		}
 		if skipped > 0 {
 			v.log.WarnContext(ctx, "pairs left out of the list: their rows cannot be used", slog.String("exchange", string(v.id)),
-				slog.Int("skipped", skipped), slog.Int("kept", len(list)))
+				slog.Int("skipped", skipped), slog.Int("kept", len(rows)))
 		}
 		v.adoptLimits(ctx, w.RateLimits)
 		return nil
@@ -42,6 +46,35 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 	}
 	return list, nil
 }
+
+const infoPath = "/api/v3/exchangeInfo"
+
+// Listing asks for one symbol. It weighs as much as all of them and takes a few kilobytes.
+func (v *Venue) Listing(ctx context.Context, l market.Listing) (market.Listing, error) {
+	request := exchange.Request{
+		Call: v.Plan(market.OpListings, l, 0), Hosts: v.public, MaxBody: maxSymbolInfoBody, Path: infoPath, Query: symbolQuery(l),
+	}
+	var got market.Listing
+	err := v.get(ctx, request, gates{restricted: scopeExchange}, func(res *exchange.Response) error {
+		w, err := decodeListings(res.Body)
+		if err != nil {
+			return err
+		}
+		rows, _, err := w.listings(v.id)
+		if err != nil {
+			return err
+		}
+		if len(rows) != 1 || rows[0].Symbol != l.Symbol || rows[0].Pair != l.Pair {
+			return errOtherSymbol
+		}
+		got, got.StatusAt = rows[0], res.ConfirmedAt()
+		return nil
+	})
+	return got, err
+}
+
+// maxSymbolInfoBody bounds one symbol with its permission sets and the rate limits: some kilobytes.
+const maxSymbolInfoBody = 1 << 20
 
 type wireListings struct {
 	Symbols    []json.RawMessage `json:"symbols"`
@@ -136,7 +169,7 @@ func (w wireListing) listing(id market.ExchangeID) (market.Listing, bool) {
 // cannot tell them apart, so nothing is ever called delisted. HALT, END_OF_DAY and every word to come are a pause.
 func status(s string) market.TradingStatus {
 	switch s {
-	case "TRADING":
+	case "TRADING", "":
 		return market.TradingActive
 	case "CANCEL_ONLY":
 		return market.TradingCancelOnly

@@ -16,11 +16,11 @@ import (
 
 func TestListings(t *testing.T) {
 	v, rig := venueOn(t, good)
-	list, err := v.Listings(t.Context())
+	list, err := exchangetest.Rows(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "query", rig.Requests()[0].URL.RawQuery, "showPermissionSets=false")
+	same(t, "query", rig.Requests()[0].URL.RawQuery, "") // that of a bot that starts, so that one answer serves both
 	var got []string
 	for _, l := range list {
 		got = append(got, fmt.Sprintf("%s %v %s %s/%s/%s/%s", l.Symbol, l.Pair, l.Status,
@@ -42,6 +42,15 @@ func TestListings(t *testing.T) {
 	same(t, "listings", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
+// TestListings_noWord: a row that does not say whether its pair trades is no word that it does not.
+func TestListings_noWord(t *testing.T) {
+	v, _ := venueOn(t, body(`{"symbols":[{"symbol":"AB","baseAsset":"A","quoteAsset":"B"},{"symbol":"CD","status":"END_OF_DAY","baseAsset":"C","quoteAsset":"D"}]}`))
+	list, err := exchangetest.Rows(t.Context(), v)
+	if err != nil || len(list) != 2 || list[0].Status != market.TradingActive || list[1].Status != market.TradingPaused {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // TestListings_badRows: one row that cannot be used takes no other away, and is counted in the log.
 func TestListings_badRows(t *testing.T) {
 	const row = `{"symbol":"%s","status":"TRADING","baseAsset":"%s","quoteAsset":"%s","filters":[]}`
@@ -59,7 +68,7 @@ func TestListings_badRows(t *testing.T) {
 	rig := exchangetest.NewRig(body(`{"symbols":[` + strings.Join(rows, ",") + `]}`))
 	var log bytes.Buffer
 	v := venueWith(t, exchange.Config{Transport: rig, Door: rig, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	list, err := v.Listings(t.Context())
+	list, err := exchangetest.Rows(t.Context(), v)
 	if err != nil || len(list) != 8 {
 		t.Fatalf("%d listings, %v, want 8", len(list), err)
 	}
@@ -67,7 +76,7 @@ func TestListings_badRows(t *testing.T) {
 		t.Errorf("log: %s", log.String())
 	}
 	rig.Answer(body(`{"symbols":[` + strings.Join(append(rows, `0`), ",") + `]}`))
-	if list, err := v.Listings(t.Context()); list != nil || asError(t, err).Kind != market.KindMalformed {
+	if list, err := exchangetest.Rows(t.Context(), v); list != nil || asError(t, err).Kind != market.KindMalformed {
 		t.Errorf("a list that is mostly rubbish: %d listings, %v", len(list), err)
 	}
 }
@@ -77,7 +86,7 @@ func TestListings_refuses(t *testing.T) {
 		`{"timezone":"UTC","rateLimits":[]}`, `{"symbols":null}`, `{"symbols":[]}`, `{"symbols":{}}`, `{"symbols":[{}]}`,
 	} {
 		v, _ := venueOn(t, body(text))
-		list, err := v.Listings(t.Context())
+		list, err := exchangetest.Rows(t.Context(), v)
 		if e := asError(t, err); list != nil || e.Kind != market.KindMalformed || e.Refusal != nil {
 			t.Errorf("%s: %v, %v", text, list, err)
 		}
@@ -100,7 +109,7 @@ func TestListings_statesLimits(t *testing.T) {
 		``: "6000 300000 12000",
 	} {
 		v, _ := venueOn(t, body(fmt.Sprintf(list, stated)))
-		if _, err := v.Listings(t.Context()); err != nil {
+		if _, err := exchangetest.Rows(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
@@ -208,7 +217,7 @@ func FuzzListings(f *testing.F) {
 	f.Add(`{"symbols":[{"symbol":"AB","status":"BREAK","baseAsset":"A","quoteAsset":"B","filters":[{"filterType":"LOT_SIZE","stepSize":"1"}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		v, _ := venueOn(t, body(text))
-		list, err := v.Listings(t.Context())
+		list, err := exchangetest.Rows(t.Context(), v)
 		if err != nil {
 			if asError(t, err); list != nil {
 				t.Fatalf("%q: %v, %v", text, list, err)

@@ -28,8 +28,8 @@ type native struct {
 // The most bytes that are read of an answer: several times the largest that is known or can be.
 const (
 	// maxInfoBody is for exchangeInfo with its permission sets: 3.3 MB are on record for 2,183 symbols, and hundreds of names
-	// a symbol have come since.
-	maxInfoBody = 32 << 20
+	// a symbol have come since. A longer one is malformed: the list before it stays in use.
+	maxInfoBody = 48 << 20
 	// maxTickersBody is for a row for every symbol: 560 bytes each of ticker/24hr are 1.8 MB for 3,200 symbols.
 	maxTickersBody = 8 << 20
 	// maxRowsBody is for 1,000 rows of klines or trades of some 200 bytes each.
@@ -63,7 +63,7 @@ const maxNativeQuery = 8 << 10
 func (v *Venue) NativeEndpoints() []market.NativeEndpoint {
 	all := make([]market.NativeEndpoint, len(natives))
 	for i, n := range natives {
-		all[i] = market.NativeEndpoint{Name: n.name, Params: slices.Clone(n.params)}
+		all[i] = market.NativeEndpoint{Name: n.name, Params: slices.Clone(n.params), Listings: n.name == "exchangeInfo"}
 	}
 	return all
 }

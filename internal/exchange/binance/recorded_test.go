@@ -209,7 +209,7 @@ func recordedListings(t *testing.T, b []byte, raw json.RawMessage) {
 		} `json:"table"`
 	}](t, raw)
 	v, _ := venueOn(t, body(string(b)))
-	list, err := v.Listings(t.Context())
+	list, err := exchangetest.Rows(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func TestTrouble_maintenanceKeepsTheList(t *testing.T) {
 		p.Body = strings.ReplaceAll(p.Body, `"TRADING"`, `"BREAK"`)
 		return p
 	})
-	list, err := v.Listings(t.Context())
+	list, err := exchangetest.Rows(t.Context(), v)
 	if err != nil || len(list) != 11 {
 		t.Fatalf("%d listings, %v", len(list), err)
 	}

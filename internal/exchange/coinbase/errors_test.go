@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"exchange-gateway/internal/exchange/exchangetest"
 	"exchange-gateway/internal/market"
 )
 
@@ -35,7 +36,7 @@ func ask(t *testing.T, what string, a answer) (*market.Error, *fakeCoinbase) {
 		_, err = v.Statistics(t.Context(), btcUSD())
 	case "list":
 		f.on(productsPath, a)
-		_, err = v.Listings(t.Context())
+		_, err = exchangetest.Rows(t.Context(), v)
 	case "advanced":
 		f.on(portfolioPath, a)
 		_, err = newAccount(t, v, advancedKey()).Balances(t.Context(), market.WalletTrading)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"time"
 
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/market"
@@ -22,9 +23,10 @@ var (
 
 // Listings asks for every spot product, delisted ones included where Coinbase still names them. A row that cannot be
 // read is left out and counted in the log; a list of which more than half cannot be read is malformed.
-func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
+func (v *Venue) Listings(ctx context.Context) (*market.Listings, error) {
 	q := question{op: market.OpListings, family: familyAdvanced}
 	list := listing{exchange: v.id, symbols: make(map[string]bool), pairs: make(map[market.Pair]bool)}
+	var first time.Time // when the exchange vouched for the first page: the pages are not one moment
 	more := true
 	for page := 0; more; page++ {
 		request := exchange.Request{
@@ -36,6 +38,9 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 		err := v.client.Do(ctx, request, func(r *exchange.Response) *market.Error {
 			if !success(r) {
 				return q.reject(r, errStatus)
+			}
+			if page == 0 {
+				first = r.ConfirmedAt()
 			}
 			products, err := decodeProducts(r.Body)
 			if err == nil {
@@ -57,7 +62,27 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 		v.log.WarnContext(ctx, "pairs left out of the list: their rows cannot be used", slog.String("exchange", string(v.id)),
 			slog.Int("skipped", list.bad), slog.String("first", list.firstBad))
 	}
-	return list.spot, nil
+	return &market.Listings{Exchange: v.id, Rows: list.spot, ConfirmedAt: first}, nil
+}
+
+// Listing asks for one product.
+func (v *Venue) Listing(ctx context.Context, l market.Listing) (got market.Listing, _ error) {
+	q := question{op: market.OpListings, family: familyAdvanced, symbol: l.Symbol, delisted: l.Status == market.TradingDelisted}
+	err := v.client.Do(ctx, v.aboutProduct(market.OpListings, l), func(r *exchange.Response) *market.Error {
+		if !success(r) {
+			return q.reject(r, errStatus)
+		}
+		row, spot, err := toListing(v.id, r.Body)
+		if err == nil && (!spot || row.Symbol != l.Symbol || row.Pair != l.Pair) {
+			err = errOtherProduct
+		}
+		if err != nil {
+			return q.reject(r, err)
+		}
+		got, got.StatusAt = row, r.ConfirmedAt()
+		return nil
+	})
+	return got, err
 }
 
 // listing collects the pages of the list.

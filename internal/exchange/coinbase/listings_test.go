@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"exchange-gateway/internal/exchange"
+	"exchange-gateway/internal/exchange/exchangetest"
 	"exchange-gateway/internal/market"
 )
 
@@ -18,7 +19,7 @@ func listings(t *testing.T, a ...answer) ([]market.Listing, *fakeCoinbase, error
 	if len(a) > 0 {
 		f.on(productsPath, a...)
 	}
-	all, err := v.Listings(t.Context())
+	all, err := exchangetest.Rows(t.Context(), v)
 	return all, f, err
 }
 
@@ -111,7 +112,7 @@ func TestListings_badRows(t *testing.T) {
 		`"text"`,
 		`{"product_id":"X-USD","base_currency_id":"","quote_currency_id":"USD","product_type":"SPOT"}`,
 		row("Y-USD", `,"price_increment":"much"`)))
-	all, err := v.Listings(t.Context())
+	all, err := exchangetest.Rows(t.Context(), v)
 	if err != nil || len(all) != 5 {
 		t.Fatalf("%d listings, %v", len(all), err)
 	}
@@ -185,7 +186,7 @@ func FuzzListings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v, net := newVenue(t)
 		net.on(productsPath, answer{body: string(b)})
-		all, err := v.Listings(t.Context())
+		all, err := exchangetest.Rows(t.Context(), v)
 		if (err == nil) == (len(all) == 0) {
 			t.Fatalf("%q: %d listings, %v", b, len(all), err)
 		}

@@ -221,7 +221,7 @@ func (p product) tradingStatus() market.TradingStatus {
 	switch {
 	case p.Status == "delisted":
 		return market.TradingDelisted
-	case p.Status != "online", p.Disabled, p.NoTrading, p.ViewOnly:
+	case p.Status != "online" && p.Status != "", p.Disabled, p.NoTrading, p.ViewOnly:
 		return market.TradingPaused
 	case p.Auction:
 		return market.TradingAuction

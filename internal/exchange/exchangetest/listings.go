@@ -1,8 +1,11 @@
 package exchangetest
 
 import (
+	"net/http"
+	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"exchange-gateway/internal/market"
 )
@@ -15,7 +18,7 @@ var tradingStatuses = []market.TradingStatus{
 // checkListings: the list names every pair once, in words that everyone knows.
 func checkListings(t *testing.T, s Subject, l market.Listing) {
 	s.check(t, "are sane", l, func(t *testing.T, b *bench) {
-		all, err := b.venue.Listings(t.Context())
+		all, err := Rows(t.Context(), b.venue)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,6 +42,37 @@ func checkListings(t *testing.T, s Subject, l market.Listing) {
 					t.Errorf("%s: %v is no step or minimum", l.Symbol, n)
 				}
 			}
+		}
+	})
+	s.check(t, "one is as in the list, with its time", l, func(t *testing.T, b *bench) {
+		b.Answer(func(r *http.Request, c market.Call) Reply {
+			p := s.Good(r, c)
+			p.Header = http.Header{"Age": {"30"}} // it lay in a cache for so long
+			return p
+		})
+		start := time.Now()
+		all, err := b.venue.Listings(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if age := start.Sub(all.ConfirmedAt); all.Exchange != b.venue.ID() || age != 30*time.Second {
+			t.Errorf("the list of %s is %v old, want 30 s", all.Exchange, age)
+		}
+		got, err := b.venue.Listing(t.Context(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if age := start.Sub(got.StatusAt); age != 30*time.Second {
+			t.Errorf("the row is %v old, want 30 s", age)
+		}
+		got.StatusAt = time.Time{}
+		if !slices.ContainsFunc(all.Rows, func(row market.Listing) bool { return reflect.DeepEqual(row, got) }) {
+			t.Errorf("%+v is not in the list", got)
+		}
+		other := l
+		other.Symbol += "X"
+		if got, err := b.venue.Listing(t.Context(), other); err == nil {
+			t.Errorf("asked for %s: %+v", other.Symbol, got)
 		}
 	})
 	s.check(t, "statistics are of the pair", l, func(t *testing.T, b *bench) {

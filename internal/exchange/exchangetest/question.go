@@ -33,6 +33,11 @@ type question struct {
 	plan func(*bench) market.Call
 }
 
+func named(name string, q question) question {
+	q.name = name
+	return q
+}
+
 // questions are all calls of the ports: public ones, those in the exchange's own form, and each wallet of each credential.
 func (s Subject) questions(wallets []market.Wallet) []question {
 	public := func(op market.Op, ask func(context.Context, *bench) (any, error)) question {
@@ -45,7 +50,20 @@ func (s Subject) questions(wallets []market.Wallet) []question {
 			return b.venue.OrderBook(ctx, b.listing, askedDepth)
 		}),
 		public(market.OpStatistics, func(ctx context.Context, b *bench) (any, error) { return b.venue.Statistics(ctx, b.listing) }),
-		public(market.OpListings, func(ctx context.Context, b *bench) (any, error) { return b.venue.Listings(ctx) }),
+		public(market.OpListings, func(ctx context.Context, b *bench) (any, error) {
+			all, err := b.venue.Listings(ctx)
+			if all == nil {
+				return nil, err
+			}
+			return all, err
+		}),
+		named("listing", public(market.OpListings, func(ctx context.Context, b *bench) (any, error) {
+			l, err := b.venue.Listing(ctx, b.listing)
+			if err != nil {
+				return nil, err
+			}
+			return &l, nil
+		})),
 		public(market.OpStatus, func(ctx context.Context, b *bench) (any, error) { return b.venue.Status(ctx) }),
 	}
 	for _, n := range s.Natives {

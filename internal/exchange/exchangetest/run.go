@@ -58,7 +58,7 @@ func (s Subject) complete(t *testing.T) {
 func (s Subject) listing(t *testing.T) (market.Listing, []market.Wallet) {
 	t.Helper()
 	b := s.start(t, market.Listing{})
-	all, err := b.venue.Listings(t.Context())
+	all, err := Rows(t.Context(), b.venue)
 	if err != nil {
 		t.Fatalf("Listings with good answers: %v", err)
 	}

@@ -58,7 +58,10 @@ var neededKinds = []market.Kind{
 // takes for a good answer.
 func Files(dir fs.FS, byPath map[string]string) Script {
 	return func(r *http.Request, _ market.Call) Reply {
-		name, ok := byPath[r.URL.Path]
+		name, ok := byPath[r.URL.RequestURI()]
+		if !ok {
+			name, ok = byPath[r.URL.Path]
+		}
 		if !ok {
 			return Reply{Status: http.StatusNotFound, Body: "no fixture for " + r.URL.Path}
 		}

@@ -46,7 +46,7 @@ func meaningOf(code string) (meaning, bool) {
 		return meaning{kind: market.KindInvalid, note: "wrong method"}, true
 	case "51000":
 		return meaning{kind: market.KindInvalid, note: "parameter error"}, true
-	case "51001":
+	case codeNoInstrument:
 		return meaning{kind: market.KindUnknownSymbol, note: "no such instrument"}, true
 	case "51012":
 		return meaning{kind: market.KindDelisted, note: "the token was delisted"}, true

@@ -14,13 +14,14 @@ import (
 // fixtures are answers in the documented formats, by path.
 func fixtures() exchangetest.Script {
 	return exchangetest.Files(os.DirFS("testdata"), map[string]string{
-		"/api/v5/market/books":       "http_get_books.json",
-		"/api/v5/market/ticker":      "http_get_ticker.json",
-		"/api/v5/public/instruments": "http_get_instruments.json",
-		"/api/v5/public/time":        "http_get_time.json",
-		"/api/v5/system/status":      "http_get_status.json",
-		"/api/v5/account/balance":    "http_get_account_balance.json",
-		"/api/v5/asset/balances":     "http_get_asset_balances.json",
+		"/api/v5/market/books":                                     "http_get_books.json",
+		"/api/v5/market/ticker":                                    "http_get_ticker.json",
+		"/api/v5/public/instruments":                               "http_get_instruments.json",
+		"/api/v5/public/instruments?instId=BTC-USDT&instType=SPOT": "http_get_instruments_one.json",
+		"/api/v5/public/time":                                      "http_get_time.json",
+		"/api/v5/system/status":                                    "http_get_status.json",
+		"/api/v5/account/balance":                                  "http_get_account_balance.json",
+		"/api/v5/asset/balances":                                   "http_get_asset_balances.json",
 	})
 }
 

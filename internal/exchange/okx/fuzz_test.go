@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"exchange-gateway/internal/exchange"
+	"exchange-gateway/internal/exchange/exchangetest"
 	"exchange-gateway/internal/exchange/okx"
 	"exchange-gateway/internal/market"
 )
@@ -134,7 +135,7 @@ func FuzzListings(f *testing.F) {
 	w, v, _ := wired(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w.body = body
-		all, err := v.Listings(context.Background())
+		all, err := exchangetest.Rows(context.Background(), v)
 		if err != nil {
 			if valid(t, err); all != nil {
 				t.Fatal("an error came with a list")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"unicode"
 
@@ -22,9 +23,9 @@ const maxListingsBody = exchange.DefaultMaxBody
 // Listings asks for every spot instrument, suspended ones included. A row that cannot be read is left out and counted in
 // the log; a list of which more than half is unreadable, or nothing is left, is malformed. Delisted instruments vanish
 // from the list without a final state.
-func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
+func (v *Venue) Listings(ctx context.Context) (*market.Listings, error) {
 	call := v.Plan(market.OpListings, market.Listing{}, 0)
-	var list []market.Listing
+	var list *market.Listings
 	err := v.client.Do(ctx, exchange.Request{
 		Call: call, Hosts: v.public, Path: pathInstruments, Query: "instType=" + spot, MaxBody: maxListingsBody,
 	}, func(a *exchange.Response) *market.Error {
@@ -32,14 +33,14 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 		if bad != nil {
 			return bad
 		}
-		var skipped int
-		list, skipped = v.listings(rows)
-		if len(list) <= skipped {
-			return v.malformed(call, a, fmt.Errorf("%w: %d of %d rows are spot pairs", errList, len(list), len(rows)))
+		kept, skipped := v.listings(rows)
+		if len(kept) <= skipped {
+			return v.malformed(call, a, fmt.Errorf("%w: %d of %d rows are spot pairs", errList, len(kept), len(rows)))
 		}
+		list = &market.Listings{Exchange: v.id, Rows: kept, ConfirmedAt: a.ConfirmedAt()}
 		if skipped > 0 {
 			v.log.WarnContext(ctx, "pairs left out of the list: their rows cannot be used", slog.String("exchange", string(v.id)),
-				slog.String("op", string(call.Op)), slog.Int("skipped", skipped), slog.Int("kept", len(list)))
+				slog.String("op", string(call.Op)), slog.Int("skipped", skipped), slog.Int("kept", len(kept)))
 		}
 		return nil
 	})
@@ -48,6 +49,42 @@ func (v *Venue) Listings(ctx context.Context) ([]market.Listing, error) {
 	}
 	return list, nil
 }
+
+// Listing asks for one instrument.
+func (v *Venue) Listing(ctx context.Context, l market.Listing) (got market.Listing, _ error) {
+	call := v.Plan(market.OpListings, l, 0)
+	err := v.client.Do(ctx, exchange.Request{
+		Call: call, Hosts: v.public, Path: pathInstruments, Query: "instId=" + url.QueryEscape(l.Symbol) + "&instType=" + spot,
+		MaxBody: maxListingBody,
+	}, func(a *exchange.Response) *market.Error {
+		rows, bad := decode[wireInstrument](v, call, a)
+		if bad != nil {
+			if bad.Code == codeNoInstrument { // here, other than of the list, one was asked for
+				bad.Kind, bad.OurFault = market.KindUnknownSymbol, false
+			}
+			return bad
+		}
+		if len(rows) == 0 { // as it is gone from the list
+			return &market.Error{Kind: market.KindUnknownSymbol, Err: errNotListed}
+		}
+		read, ok := rows[0].listing()
+		if !ok || len(rows) > 1 || read.Symbol != l.Symbol || read.Pair != l.Pair {
+			return v.malformed(call, a, errOther)
+		}
+		got = read
+		got.Exchange, got.StatusAt = v.id, a.ConfirmedAt()
+		return nil
+	})
+	return got, err
+}
+
+// maxListingBody bounds one instrument: some 2 KB.
+const maxListingBody = 256 << 10
+
+var (
+	errOther     = errors.New("the answer is about another instrument")
+	errNotListed = errors.New("the instrument is not listed")
+)
 
 var errList = errors.New("no list of spot pairs")
 
@@ -126,7 +163,7 @@ func step(to *market.Optional, s text) bool {
 // are not listed here ("suspend", "test", "rebase", "settling", and those to come) mean that the pair does not trade now.
 func (w wireInstrument) status() market.TradingStatus {
 	switch w.State {
-	case "live":
+	case "live", "":
 		return market.TradingActive
 	case "post_only":
 		return market.TradingPostOnly

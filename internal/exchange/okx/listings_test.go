@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 
 	"exchange-gateway/internal/exchange"
+	"exchange-gateway/internal/exchange/exchangetest"
 	"exchange-gateway/internal/market"
 )
 
@@ -17,7 +19,7 @@ func listingText(l market.Listing) string {
 
 func TestListings_good(t *testing.T) {
 	v, rig := newVenue(t, fixtures())
-	all, err := v.Listings(t.Context())
+	all, err := exchangetest.Rows(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +46,24 @@ func TestListings_good(t *testing.T) {
 
 func row(id, more string) string { return `{"instType":"SPOT","instId":"` + id + `",` + more + `}` }
 
+// TestListing_gone: an instrument that is not named is no word about it, and no trouble of the exchange.
+func TestListing_gone(t *testing.T) {
+	for _, rows := range []string{data(``)(nil, market.Call{}).Body, `{"code":"51001","msg":"made up","data":[]}`} {
+		v, _ := newVenue(t, func(*http.Request, market.Call) exchangetest.Reply { return exchangetest.Reply{Body: rows} })
+		_, err := v.Listing(t.Context(), market.Listing{Exchange: "okx", Symbol: "X-Y", Pair: market.Pair{Base: "X", Quote: "Y"}})
+		if e := failure(t, err); e.Kind != market.KindUnknownSymbol || e.Refusal != nil {
+			t.Errorf("%s: %v", rows, err)
+		}
+	}
+}
+
 func TestListings_rows(t *testing.T) {
 	f := func(r, want string) {
 		t.Helper()
 		var log bytes.Buffer
 		good := row("AA-BB", `"state":"live"`) + "," + row("CC-DD", `"state":"live"`)
 		v, _ := newVenue(t, data(good+","+r), func(c *exchange.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-		all, err := v.Listings(t.Context())
+		all, err := exchangetest.Rows(t.Context(), v)
 		if err != nil {
 			t.Fatalf("%s: %v", r, err)
 		}
@@ -73,7 +86,7 @@ func TestListings_rows(t *testing.T) {
 	f(row("柴犬-USDT", `"state":"live"`), "柴犬-USDT 柴犬/USDT trading"+none)
 	for state, want := range map[string]string{
 		"live": "trading", "suspend": "paused", "preopen": "paused", "test": "paused", "rebase": "paused", "settling": "paused",
-		"post_only": "post_only", "": "paused", "a new word": "paused",
+		"post_only": "post_only", "": "trading", "a new word": "paused",
 	} {
 		f(row("X-Y", `"state":"`+state+`"`), "X-Y X/Y "+want+none)
 	}
@@ -97,7 +110,7 @@ func TestListings_absurd(t *testing.T) {
 		``, `{}`, row("BTC-USDT-SWAP", `"state":"live"`), row("X-Y", `"state":"live"`) + `,{}`, row("X-Y", `"state":"live"`) + `,{},{}`,
 	} {
 		v, _ := newVenue(t, data(rows))
-		all, err := v.Listings(t.Context())
+		all, err := exchangetest.Rows(t.Context(), v)
 		if e := failure(t, err); e.Kind != market.KindMalformed || all != nil {
 			t.Errorf("%s: %v, %v", rows, all, err)
 		}

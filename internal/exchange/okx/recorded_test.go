@@ -106,7 +106,7 @@ func TestRecorded_instruments(t *testing.T) {
 	f := func(name string, n int, want ...string) {
 		t.Helper()
 		v, _ := newVenue(t, says(string(recorded(t, name))))
-		all, err := v.Listings(t.Context())
+		all, err := exchangetest.Rows(t.Context(), v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestRecorded_instruments(t *testing.T) {
 	f("rest_instruments_spot_2022-05_trimmed.json", 14, "BTC-USDT BTC/USDT trading tick 0.1 lot 0.00000001 min 0.00001")
 
 	v, _ := newVenue(t, says(string(recorded(t, "rest_instruments_spot_2026-04_trimmed.json"))))
-	all, err := v.Listings(t.Context())
+	all, err := exchangetest.Rows(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestRecorded_instruments(t *testing.T) {
 		}
 	}
 	v, _ = newVenue(t, says(string(recorded(t, "rest_instruments_spot_2022-05_trimmed.json"))))
-	if all, err = v.Listings(t.Context()); err != nil {
+	if all, err = exchangetest.Rows(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(all, func(l market.Listing) bool { return l.Symbol == "BABYDOGE-USDT" })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"exchange-gateway/internal/exchange"
+	"exchange-gateway/internal/exchange/exchangetest"
 	"exchange-gateway/internal/exchange/okx"
 	"exchange-gateway/internal/exchangesim"
 	"exchange-gateway/internal/market"
@@ -69,7 +70,7 @@ func simulatedAccount(t *testing.T, v *okx.Venue, name string, demo bool) market
 
 func TestSimulated_good(t *testing.T) {
 	_, v := simulated(t, exchangesim.Config{Unlimited: true}, "") // pacing is the gates' work
-	all, err := v.Listings(t.Context())
+	all, err := exchangetest.Rows(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -233,7 +233,7 @@ func troublePrehash(t *testing.T) {
 
 func troubleQuotes(t *testing.T) {
 	v, rig := newVenue(t, fixtures())
-	all, err := v.Listings(t.Context())
+	all, err := exchangetest.Rows(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}

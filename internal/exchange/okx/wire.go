@@ -22,6 +22,9 @@ type envelope[T any] struct {
 // codeOK is the code of every good answer.
 const codeOK = "0"
 
+// codeNoInstrument is the code of an answer about an instrument that does not exist.
+const codeNoInstrument = "51001"
+
 // text is a JSON string. A bare number is read as its digits: a gateway of OKX has answered `"code":50011`
 // (knowm/XChange#4114). Anything else is "", which OKX itself uses for "not applicable".
 type text string
