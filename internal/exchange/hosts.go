@@ -17,6 +17,7 @@ type Hosts struct {
 
 	mu      sync.Mutex
 	until   map[string]time.Time // hosts to avoid; never holds more than all
+	answers map[string]bool      // hosts that answered a ping of a stream; never holds more than all
 	refused bool                 // the last of them refused our place on earth, and none has answered since
 }
 
@@ -25,7 +26,7 @@ const avoidFor = time.Minute
 
 // NewHosts keeps the order given.
 func NewHosts(base []string) *Hosts {
-	return &Hosts{all: slices.Clone(base), until: make(map[string]time.Time)}
+	return &Hosts{all: slices.Clone(base), until: make(map[string]time.Time), answers: make(map[string]bool)}
 }
 
 // BaseURLs checks configured hosts and returns them without a slash at the end; without any it returns the adapter's own.
@@ -105,4 +106,18 @@ func (h *Hosts) refuse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.refused = true
+}
+
+// answered notes that a host answered a ping.
+func (h *Hosts) answered(host string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answers[host] = true
+}
+
+// answersPings tells whether a host ever did.
+func (h *Hosts) answersPings(host string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.answers[host]
 }

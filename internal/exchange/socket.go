@@ -24,11 +24,11 @@ type Dial struct {
 	Path  string // "/stream"
 	// MaxMessage is the most bytes of one message; a longer one ends the connection.
 	MaxMessage int64
-	// Silence is how long nothing may come, frames of the protocol included, before the connection counts as dead.
+	// Silence is how long nothing may come, frames of the protocol included, before the connection ends by itself.
 	Silence time.Duration
-	// Ping is sent as a text message when nothing came for PingAfter; "" for an exchange that pings by itself.
-	Ping      string
-	PingAfter time.Duration
+	// TextPing and TextPong are the exchange's own ping and its answer, as text messages; "" where those of the protocol are
+	// used.
+	TextPing, TextPong string
 	// Pace is the least time between two messages of ours.
 	Pace time.Duration
 }
@@ -39,9 +39,15 @@ type Socket struct {
 	dial Dial
 	fail func(market.Kind, error) *market.Error
 
-	buf  bytes.Buffer // of the message read last
-	last atomic.Int64 // when a frame last came, nanoseconds since began
-	over atomic.Pointer[market.Error]
+	buf     bytes.Buffer // of the message read last
+	message parts        // the one that is being read
+	last    atomic.Int64 // when a frame last came, nanoseconds since began
+	byteAt  atomic.Int64 // when anything last came, likewise
+	over    atomic.Pointer[market.Error]
+
+	host    string
+	pings   chan struct{} // a ping is wanted
+	answers atomic.Bool   // the host is known to answer pings
 
 	began    time.Time
 	watchdog *time.Timer
@@ -68,8 +74,9 @@ func (c *Client) Open(ctx context.Context, d Dial, refused Reader) (*Socket, err
 
 func (c *Client) handshake(ctx context.Context, d Dial, host string, refused Reader) (s *Socket, a attempt) {
 	s = &Socket{
-		dial: d, began: time.Now(), sending: make(chan struct{}, 1), closed: make(chan struct{}),
-		fail: func(k market.Kind, err error) *market.Error { return c.fail(d.Call, k, err) },
+		dial: d, host: host, began: time.Now(), sending: make(chan struct{}, 1), closed: make(chan struct{}),
+		pings: make(chan struct{}, 1),
+		fail:  func(k market.Kind, err error) *market.Error { return c.fail(d.Call, k, err) },
 	}
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { a.connected = true },
@@ -82,7 +89,7 @@ func (c *Client) handshake(ctx context.Context, d Dial, host string, refused Rea
 		},
 		HTTPHeader:     http.Header{"User-Agent": {userAgent}},
 		OnPingReceived: func(context.Context, []byte) bool { s.heard(); return true },
-		OnPongReceived: func(context.Context, []byte) { s.heard() },
+		OnPongReceived: func(context.Context, []byte) { s.answered(); s.heard() },
 	})
 	a.elapsed = time.Since(s.began)
 	if err != nil {
@@ -93,9 +100,8 @@ func (c *Client) handshake(ctx context.Context, d Dial, host string, refused Rea
 	s.conn = conn
 	s.watchdog = time.AfterFunc(d.Silence, s.dead)
 	s.heard()
-	if d.Ping != "" {
-		s.keeper.Go(s.ping)
-	}
+	s.answers.Store(d.Hosts.answersPings(host))
+	s.keeper.Go(s.keep)
 	return s, a
 }
 
@@ -121,7 +127,14 @@ func (c *Client) refusedHandshake(
 
 // heard notes that a frame came.
 func (s *Socket) heard() {
-	s.last.Store(int64(time.Since(s.began)))
+	now := int64(time.Since(s.began))
+	s.last.Store(now)
+	s.byteAt.Store(now)
+	s.rewind()
+}
+
+// rewind begins the wait for the next frame anew.
+func (s *Socket) rewind() {
 	s.watchdog.Reset(s.dial.Silence)
 	select {
 	case <-s.closed:
@@ -132,6 +145,29 @@ func (s *Socket) heard() {
 
 // LastFrame is when a frame of any kind last came.
 func (s *Socket) LastFrame() time.Time { return s.began.Add(time.Duration(s.last.Load())) }
+
+// LastByte is when anything last came, a part of a message included.
+func (s *Socket) LastByte() time.Time { return s.began.Add(time.Duration(s.byteAt.Load())) }
+
+// partSize is after how many bytes of a message it is noted that it goes on coming: on a slow line one of several MB takes
+// longer than any other silence. Nearly all messages are shorter.
+const partSize = 16 << 10
+
+// parts reads a message.
+type parts struct {
+	s *Socket
+	r io.Reader
+}
+
+// Read implements io.Reader. The reader below fills what it is given before it returns.
+func (p *parts) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b[:min(len(b), partSize)])
+	if n == partSize {
+		p.s.byteAt.Store(int64(time.Since(p.s.began)))
+		p.s.rewind()
+	}
+	return n, err
+}
 
 var errSilent = errors.New("nothing came for as long as the exchange's rules allow")
 
@@ -151,13 +187,18 @@ func (s *Socket) Read(ctx context.Context) ([]byte, error) {
 		if s.buf.Cap() > maxKept {
 			s.buf = bytes.Buffer{}
 		}
-		_, err = s.buf.ReadFrom(r)
+		s.message = parts{s: s, r: r}
+		_, err = s.buf.ReadFrom(&s.message)
 	}
 	if err != nil {
 		return nil, s.ended(ctx, err)
 	}
 	s.heard()
-	return s.buf.Bytes(), nil
+	text := s.buf.Bytes()
+	if s.dial.TextPong != "" && string(text) == s.dial.TextPong {
+		s.answered()
+	}
+	return text, nil
 }
 
 // ended classifies the end of a connection. Its text holds the exchange's close code and reason.
@@ -180,9 +221,20 @@ func (s *Socket) ended(ctx context.Context, err error) error {
 
 // Send sends one text message when the pace allows.
 func (s *Socket) Send(ctx context.Context, text []byte) error {
+	if err := s.turn(ctx); err != nil {
+		return err
+	}
+	defer func() { <-s.sending }()
+	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
+		return s.ended(ctx, err)
+	}
+	return nil
+}
+
+// turn waits until the pace allows a message. Without an error the caller holds sending.
+func (s *Socket) turn(ctx context.Context) error {
 	select {
 	case s.sending <- struct{}{}:
-		defer func() { <-s.sending }()
 	case <-ctx.Done():
 		return s.ended(ctx, ctx.Err())
 	case <-s.closed:
@@ -191,44 +243,69 @@ func (s *Socket) Send(ctx context.Context, text []byte) error {
 	if wait := time.Until(s.nextSend); wait > 0 {
 		t := time.NewTimer(wait)
 		defer t.Stop()
+		err := error(nil)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return s.ended(ctx, ctx.Err())
+			err = ctx.Err()
 		case <-s.closed:
-			return s.ended(ctx, errClosed)
+			err = errClosed
+		}
+		if err != nil {
+			<-s.sending
+			return s.ended(ctx, err)
 		}
 	}
 	s.nextSend = time.Now().Add(s.dial.Pace)
-	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
-		return s.ended(ctx, err)
-	}
 	return nil
 }
 
 var errClosed = errors.New("the connection is closed")
 
-// ping sends the exchange's own ping after each PingAfter in which nothing came.
-func (s *Socket) ping() {
-	t := time.NewTimer(s.dial.PingAfter)
-	defer t.Stop()
+// pingWithin bounds the sending of a ping, and the wait for its answer: both are judged elsewhere, by LastByte.
+const pingWithin = 4 * time.Second
+
+// Ping has the exchange asked for a frame. It waits for nothing; while one ping is being sent another one is none more. It
+// tells whether the host is known to answer.
+func (s *Socket) Ping() (answers bool) {
+	select {
+	case s.pings <- struct{}{}:
+	default:
+	}
+	return s.answers.Load()
+}
+
+// keep sends the pings that are wanted.
+func (s *Socket) keep() {
 	for {
 		select {
 		case <-s.closed:
 			return
-		case <-t.C:
+		case <-s.pings:
 		}
-		rest := s.dial.PingAfter - time.Since(s.LastFrame())
-		if rest <= 0 {
-			ctx, cancel := context.WithTimeout(context.Background(), s.dial.PingAfter)
-			err := s.Send(ctx, []byte(s.dial.Ping))
-			cancel()
-			if err != nil {
-				return // Read tells why
-			}
-			rest = s.dial.PingAfter
-		}
-		t.Reset(rest)
+		ctx, cancel := context.WithTimeout(context.Background(), pingWithin)
+		s.ping(ctx)
+		cancel()
+	}
+}
+
+// ping sends one. What comes of it is seen by Read, and so is why it could not be sent.
+func (s *Socket) ping(ctx context.Context) {
+	if s.dial.TextPing != "" {
+		_ = s.Send(ctx, []byte(s.dial.TextPing))
+		return
+	}
+	if s.turn(ctx) != nil {
+		return
+	}
+	<-s.sending // the library keeps frames apart: others need not wait for the answer
+	_ = s.conn.Ping(ctx)
+}
+
+// answered notes that the host answers pings.
+func (s *Socket) answered() {
+	if !s.answers.Swap(true) {
+		s.dial.Hosts.answered(s.host)
 	}
 }
 

@@ -111,37 +111,100 @@ func TestSocket_silence(t *testing.T) {
 	})
 }
 
-// TestSocket_textPing: an exchange that does not ping by itself is sent one when nothing came for a while.
-func TestSocket_textPing(t *testing.T) {
+// TestSocket_ping: a ping is sent when it is asked for, as the exchange wants it, and not twice while it is being sent. Once one
+// was answered the host is known to answer, also to the next connection.
+func TestSocket_ping(t *testing.T) {
+	f := func(name, ping, pong string, op ws.OpCode) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := accepting()
+				p.dial.TextPing, p.dial.TextPong = ping, pong
+				s, end := p.open(t)
+				results := reading(t, s)
+				answer := func(payload string) {
+					if op == ws.OpPing {
+						end.frame(ws.NewPongFrame([]byte(payload)))
+						return
+					}
+					end.says(pong)
+					<-results
+				}
+				began := time.Now()
+				for i := range 3 {
+					if known := s.Ping(); known != (i > 0) {
+						t.Errorf("ping %d: the host is known to answer: %t", i, known)
+					}
+					got, payload := end.hears()
+					if took := time.Since(began); got != op || ping != "" && payload != ping || took != time.Duration(i)*time.Second {
+						t.Errorf("heard %v %q after %v, want %v at the pace of a second", got, payload, took, op)
+					}
+					if i == 0 {
+						end.says("data") // which is no answer
+						<-results
+						if known := s.Ping(); known {
+							t.Error("data was taken for the answer to a ping")
+						}
+						if got, _ = end.hears(); got != op {
+							t.Errorf("heard %v", got)
+						}
+						began = began.Add(time.Second)
+						if op == ws.OpPing {
+							time.Sleep(5 * time.Second) // the wait for the answer is over
+							began = time.Now().Add(-time.Second)
+						}
+					}
+					answer(payload)
+					synctest.Wait()
+				}
+				q, err := p.client.Open(t.Context(), p.dial, acceptHandshake)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer q.Close()
+				other := <-p.peers
+				other.t = t
+				if !q.Ping() {
+					t.Error("the next connection does not know that the host answers")
+				}
+				if got, _ := other.hears(); got != op {
+					t.Errorf("heard %v", got)
+				}
+			})
+		})
+	}
+	f("of the protocol", "", "", ws.OpPing)
+	f("as a text", "ping", "pong", ws.OpText)
+}
+
+// TestSocket_aLongMessageIsNoSilence: while a message of several MB comes slowly, the connection is not dead, though no frame is
+// whole; LastFrame does not move.
+func TestSocket_aLongMessageIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := accepting()
-		p.dial.Ping, p.dial.PingAfter, p.dial.Silence = "ping", 20*time.Second, 50*time.Second
+		p.dial.MaxMessage, p.dial.Silence = 8<<20, 15*time.Second
 		s, end := p.open(t)
 		read := reading(t, s)
-		began := time.Now()
-		heard := func(after time.Duration) {
-			t.Helper()
-			op, text := end.hears()
-			if took := time.Since(began); op != ws.OpText || text != "ping" || took != after {
-				t.Errorf("heard %v %q after %v, want a ping after %v", op, text, took, after)
+		opened := s.LastFrame()
+		go func() {
+			_ = ws.WriteHeader(end.Conn, ws.Header{Fin: true, OpCode: ws.OpText, Length: 4 << 20})
+			for range 40 {
+				time.Sleep(time.Second)
+				_, _ = end.Write(make([]byte, (4<<20)/40+1)[:(4<<20)/40])
 			}
-			began = time.Now()
+			_, _ = end.Write(make([]byte, 4<<20-(4<<20)/40*40))
+		}()
+		for range 35 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if ago := time.Since(s.LastByte()); ago > 2*time.Second || !s.LastFrame().Equal(opened) {
+				t.Fatalf("last byte %v ago, last frame at %v", ago, s.LastFrame())
+			}
 		}
-		heard(20 * time.Second)
-		end.says("pong")
-		heard(20 * time.Second)
-		time.Sleep(15 * time.Second)
-		end.says("data")
-		began = time.Now()
-		heard(20 * time.Second)
-		heard(20 * time.Second) // the last one was not answered: the next is the last before the connection counts as dead
-		for range 2 {
-			<-read
+		if got := <-read; got.err != nil || len(got.text) != 4<<20 {
+			t.Errorf("%d bytes, %v", len(got.text), got.err)
 		}
-		op, text := end.hears()
-		got := <-read
-		if market.KindOf(got.err) != market.KindTimeout || op == ws.OpText {
-			t.Errorf("ended %v, heard %v %q", got.err, op, text)
+		if !s.LastFrame().Equal(time.Now()) || !s.LastByte().Equal(time.Now()) {
+			t.Error("the whole frame was not noted")
 		}
 	})
 }
@@ -211,10 +274,10 @@ func TestSocket_sendGivesUp(t *testing.T) {
 func TestSocket_close(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := accepting()
-		p.dial.Ping, p.dial.PingAfter = "ping", 5*time.Second
+		p.dial.TextPing = "ping"
 		s, end := p.open(t)
 		read := reading(t, s)
-		time.Sleep(5 * time.Second) // the ping is being written, and nobody reads it
+		s.Ping() // it is being written, and nobody reads it
 		synctest.Wait()
 		s.Close()
 		if got := <-read; market.KindOf(got.err) != market.KindCanceled {

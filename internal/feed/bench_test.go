@@ -85,6 +85,8 @@ func (c *floodConn) Decode([]byte, time.Time) []market.StreamEvent {
 }
 
 func (c *floodConn) LastFrame() time.Time                                  { return time.Now() }
+func (c *floodConn) LastByte() time.Time                                   { return time.Now() }
+func (c *floodConn) Ping() bool                                            { return true }
 func (c *floodConn) Unsubscribe(context.Context, []market.StreamSub) error { return nil }
 func (c *floodConn) Load(*market.OrderBook) []market.StreamEvent           { return nil }
 func (c *floodConn) Distrust(string, error) []market.StreamEvent           { return nil }

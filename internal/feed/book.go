@@ -52,6 +52,9 @@ func (b *book) freshness(now time.Time) Freshness {
 		if over := b.shown.overAt(); elapsed(now, over) > 0 {
 			return Freshness{State: StateStale, Reason: market.KindTimeout, Since: over}
 		}
+		if l := b.shown.link; l.silent(now) {
+			return Freshness{State: StateStale, Reason: market.KindTimeout, Since: l.silentSince()}
+		}
 	}
 	return Freshness{State: b.state, Reason: b.reason, Since: b.since}
 }

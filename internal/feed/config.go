@@ -20,6 +20,9 @@ type Venue struct {
 	// Do runs what touches a stream (connects, subscriptions) under the exchange's stream circuit, gates and budgets. An
 	// error that says when the next attempt is permitted is waited out.
 	Do func(ctx context.Context, c market.Call, do func(context.Context) error) error
+	// Failing tells whether the exchange's order books fail by REST at this moment: the silence of a stream means more then. It
+	// does no I/O. nil: never.
+	Failing func() bool
 }
 
 // Config is what a feed needs. Venues are needed; everything else has a usable zero value.

@@ -78,6 +78,31 @@ func (c *conn) LastFrame() time.Time {
 	return c.last
 }
 
+// LastByte is that of a frame each second where the exchange sends heartbeats, of which these tests are not told.
+func (c *conn) LastByte() time.Time {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if beat := time.Now().Truncate(time.Second); c.w.rules.Silence.Heartbeats && !c.dead && beat.After(c.last) {
+		return beat
+	}
+	return c.last
+}
+
+// Ping is answered 20 ms later.
+func (c *conn) Ping() bool {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.n.pings++
+	if !c.dead && !c.w.silent && !c.w.deaf {
+		time.AfterFunc(20*time.Millisecond, func() {
+			c.w.mu.Lock()
+			defer c.w.mu.Unlock()
+			c.last, c.w.answers = time.Now(), true
+		})
+	}
+	return c.w.answers
+}
+
 func (c *conn) Subscribe(ctx context.Context, subs []market.StreamSub) error {
 	w := c.w
 	w.mu.Lock()

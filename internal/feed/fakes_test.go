@@ -32,6 +32,9 @@ type world struct {
 	dialErr    error
 	deadOn     bool // connections are accepted and die at once
 	silent     bool // connections are accepted and say nothing
+	deaf       bool // the host answers no ping
+	answers    bool // it answered one
+	failing    bool // order books fail by REST, as the circuit says
 	tickPanics bool // the next Tick dies
 	pace       time.Duration
 	slow       time.Duration // that a subscription takes
@@ -44,7 +47,7 @@ type world struct {
 
 // tally is what an exchange was asked.
 type tally struct {
-	dials, mostOpen, inVain, dos, failed, subscribes, unsubscribes, rests, asking, mostAsking, overspent int
+	pings, dials, mostOpen, inVain, dos, failed, subscribes, unsubscribes, rests, asking, mostAsking, overspent int
 }
 
 func (w *world) tally() tally {
@@ -67,6 +70,9 @@ func (w *world) has(symbol string) (book, top bool) {
 	return w.conns[0].subs[symbol], w.conns[0].tops[symbol]
 }
 
+// unprobed is for tests that are about other frames than the answers to pings.
+var unprobed = market.SilenceRules{ProbeAfter: 24 * time.Hour, AnswerIn: 3 * time.Second}
+
 func newWorld(rules market.StreamRules) *world {
 	if rules.Books == 0 {
 		rules.Books = 30
@@ -76,6 +82,11 @@ func newWorld(rules market.StreamRules) *world {
 	}
 	if rules.VouchFor == 0 {
 		rules.VouchFor = time.Minute
+	}
+	if rules.Silence.ProbeAfter == 0 {
+		rules.Silence = market.SilenceRules{
+			ProbeAfter: 5 * time.Second, ProbeSooner: 2 * time.Second, AnswerIn: 3 * time.Second, Most: 10 * time.Second,
+		}
 	}
 	return &world{
 		rules: rules, seq: map[string]int64{}, frozen: map[string]bool{}, mute: map[string]bool{},
@@ -295,4 +306,10 @@ func (w *world) open() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.conns)
+}
+
+func (w *world) isFailing() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failing
 }

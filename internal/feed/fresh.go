@@ -72,7 +72,7 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 		x.link.cost++
 	}
 	s.lose(x, err)
-	x.waiting = s.now
+	x.waiting, x.lostAt = s.now, s.now
 	switch remedy {
 	case market.RemedySnapshot:
 	case market.RemedyResubscribe:
@@ -90,6 +90,7 @@ func (s *shard) lose(x *seat, err error) {
 	if err == nil {
 		why = market.KindTimeout
 	}
+	was := x.synced()
 	if !x.lost {
 		if x.book.shown == x && x.held {
 			x.book.resync(s.now, why)
@@ -105,6 +106,8 @@ func (s *shard) lose(x *seat, err error) {
 	switch {
 	case b.state == StateLive:
 		s.keepCopy(b)
+		s.become(b, StateStale, why)
+	case b.state == StateStale && was && err != nil && b.reason != why: // nobody had confirmed it, and now it is lost
 		s.become(b, StateStale, why)
 	case b.state == StateSyncing:
 		b.reason = why
@@ -131,7 +134,7 @@ func (s *shard) expire(b *book) {
 	s.lapsed(b, market.KindTimeout)
 	s.tellFreshness(b)
 	s.venue.metrics.resync(market.KindTimeout)
-	if s.suspects(x.link, silentFor) {
+	if x.link.silent(s.now) {
 		return
 	}
 	if s.venue.rules.Recheck && s.venue.rules.SnapshotDepth > 0 && x.mute {

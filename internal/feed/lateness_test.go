@@ -15,7 +15,7 @@ const skewed = -3 * time.Second
 func stamped(t *testing.T, play func(t *testing.T, w *world, r *rig)) {
 	t.Helper()
 	bubble(t, func(t *testing.T) {
-		w := newWorld(market.StreamRules{})
+		w := newWorld(market.StreamRules{Silence: unprobed})
 		r := start(t, w)
 		r.watch(t, "BTC")
 		sleep(2 * time.Second)

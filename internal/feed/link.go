@@ -31,8 +31,13 @@ type link struct {
 	cost     int   // books that were live until it ended
 	retiring bool  // the exchange said that it will end it
 	rotateAt time.Time
-	// suspectAt is since when it is not trusted, see suspects; zero for one that is.
-	suspectAt time.Time
+	// Its silence, see probe.
+	probedAt  time.Time // of the first ping since anything came, zero if none was needed
+	pingedAt  time.Time // of the last ping
+	suspectAt time.Time // since when it is taken for dead, zero for one that is not
+	agreedAt  time.Time // when REST last agreed with it in place of an answer to a ping
+	answers   bool      // its host is known to answer pings
+	askedREST bool      // in place of the answer to the last ping
 
 	proven   chan struct{} // closed when the exchange said something about what was subscribed
 	isProven bool
@@ -236,6 +241,7 @@ func (l *link) message(raw []byte) error {
 	s.take(l, events, at, raw)
 	if l.over == nil {
 		l.frames.note(at) // after the events: a frame that tells of a gap vouches for nothing
+		s.trust(l)
 	}
 	return l.over
 }

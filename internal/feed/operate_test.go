@@ -265,7 +265,7 @@ func TestFeed_aCopyThatIsBehindDoesNotStandIn(t *testing.T) {
 
 func TestFeed_lagAndLastFrame(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w, reg := newWorld(market.StreamRules{}), prometheus.NewRegistry()
+		w, reg := newWorld(market.StreamRules{Silence: unprobed}), prometheus.NewRegistry()
 		r := start(t, w, func(c *feed.Config) { c.Metrics = reg })
 		want := func(frame float64, lags int, sum string) {
 			t.Helper()

@@ -27,6 +27,7 @@ type job struct {
 	rank   rank
 	at     time.Time // not before
 	queued time.Time
+	probe  bool // asked in place of a ping: not needed once anything came
 }
 
 // queue is what an exchange is to be asked by REST for its streams, most urgent first. askers take from it.

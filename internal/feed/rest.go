@@ -34,7 +34,11 @@ func (s *shard) want(x *seat) {
 		r = rankWatched
 	}
 	x.wanted++
-	s.queueSnapshot(x, r, max(bookDelay(x.wanted), bookDelay(x.failures)))
+	delay := bookDelay(x.wanted)
+	if !x.sent.After(x.lostAt) { // else the subscription has waited for the failures already
+		delay = max(delay, bookDelay(x.failures))
+	}
+	s.queueSnapshot(x, r, delay)
 }
 
 func (s *shard) queueSnapshot(x *seat, r rank, delay time.Duration) {
@@ -134,6 +138,10 @@ func (s *shard) stillAsked(j *job) bool {
 	s.enter()
 	defer s.mu.Unlock()
 	x := j.seat
+	if j.probe && x.link.conn.LastByte().After(j.queued) {
+		x.checking = false
+		return false
+	}
 	wanted := x.synced() || j.rank.snapshot() && x.link.suspectAt.IsZero()
 	if x.link.over == nil && !x.book.gone && x.asked && wanted {
 		if j.rank == rankCompare {
@@ -181,6 +189,8 @@ func (s *shard) checked(x *seat, rest *market.OrderBook, err error) {
 	switch agrees(x, rest) {
 	case 0:
 		s.venue.metrics.rechecks[checkAgrees].Inc()
+		x.link.agreed(rest.ConfirmedAt)
+		s.trust(x.link)
 		s.heard(x, rest.ConfirmedAt)
 	case 1:
 		s.venue.metrics.rechecks[checkAhead].Inc()

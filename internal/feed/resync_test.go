@@ -52,7 +52,7 @@ func TestFeed_aLostBookIsStaleFirst(t *testing.T) {
 
 func TestFeed_theFrameOfAGapVouchesForNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w := newWorld(market.StreamRules{})
+		w := newWorld(market.StreamRules{Silence: unprobed})
 		r := start(t, w)
 		r.watch(t, "BTC")
 		sleep(2 * time.Second)

@@ -25,7 +25,7 @@ func start(t *testing.T, w *world, change ...func(*feed.Config)) *rig {
 	t.Helper()
 	r := &rig{w: w, ear: newEar(t), kept: &store{}}
 	cfg := feed.Config{
-		Venues:   []feed.Venue{{ID: fakeID, Streamer: w, Data: w, Do: w.Do}},
+		Venues:   []feed.Venue{{ID: fakeID, Streamer: w, Data: w, Do: w.Do, Failing: w.isFailing}},
 		Listener: r.ear, Keep: r.kept.Keep,
 	}
 	for _, f := range change {

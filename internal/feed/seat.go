@@ -19,6 +19,7 @@ type seat struct {
 	bestAt       time.Time // not before
 	bestFailures int       // in a row
 	sent         time.Time // when the last one was, or began to be
+	lostAt       time.Time // when the copy was last lost
 	waiting      time.Time // since when nothing is under way but the exchange's answer
 	resubAt      time.Time // when to end and start it, zero for never
 	refused      bool

@@ -91,6 +91,7 @@ func (v *venue) idle() {
 // sweepShards looks at every book and returns in how long the first of them needs a look again, at most sweepEvery.
 func (v *venue) sweepShards() time.Duration {
 	var n counts
+	v.failing = v.Failing != nil && v.Failing()
 	wait := sweepEvery
 	for _, s := range v.list() {
 		wait = min(wait, s.sweep(&n))
@@ -119,19 +120,19 @@ func (n *counts) add(s State) {
 func (s *shard) sweep(n *counts) time.Duration {
 	s.enter()
 	defer s.mu.Unlock()
+	wait := sweepEvery
 	for _, l := range []*link{s.cur, s.next} {
 		if l == nil || l.over != nil {
 			continue
 		}
 		l.listen()
 		n.lastFrame = later(n.lastFrame, l.conn.LastFrame())
-		s.trust(l)
+		wait = min(wait, s.probe(l))
 		s.safely(l, func() { s.take(l, l.conn.Tick(s.now), s.now, nil) })
 		for _, x := range l.seats {
-			s.silent(x)
+			s.unheard(x)
 		}
 	}
-	wait := sweepEvery
 	for _, b := range s.books {
 		wait = min(wait, s.look(b))
 		n.add(b.state)
@@ -139,14 +140,15 @@ func (s *shard) sweep(n *counts) time.Duration {
 	return wait
 }
 
-// silent starts a subscription anew of which nothing comes.
-func (s *shard) silent(x *seat) {
+// unheard starts a subscription anew of which nothing comes.
+func (s *shard) unheard(x *seat) {
 	if !x.asked || x.refused || x.synced() || x.snapshot || !x.resubAt.IsZero() || s.now.Sub(x.waiting) < answerWithin {
 		return
 	}
 	s.unreachable(x.book, market.KindTimeout)
-	// An exchange that lives confirms at least what was sent: no frame since then is as good as a longer silence.
-	if s.suspects(x.link, min(s.now.Sub(x.sent)+1, silentFor)) {
+	// An exchange that lives confirms at least what was sent, whether or not it answers pings.
+	if x.link.silent(s.now) || elapsed(s.now, x.link.conn.LastByte()) > s.now.Sub(x.sent) {
+		s.suspect(x.link)
 		return
 	}
 	s.lost(x, s.venue.refuse(market.KindTimeout, errUnanswered), market.RemedyResubscribe)
@@ -217,6 +219,5 @@ func (s *shard) missing(x *seat) {
 	if x.live() {
 		s.lapsed(x.book, market.KindTimeout)
 	}
-	s.suspects(x.link, silentFor)
 	s.lost(x, s.venue.refuse(market.KindTimeout, errFrozen), market.RemedyResubscribe)
 }

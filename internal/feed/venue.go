@@ -43,6 +43,8 @@ type venue struct {
 	spells spells // likewise
 
 	lateness lateness // likewise
+
+	failing bool // the exchange's order books fail by REST, as of the last sweep, which alone uses it
 }
 
 func newVenue(f *Feed, cfg Venue, m *metrics) *venue {

@@ -37,6 +37,17 @@ type StreamRules struct {
 	RotateAfter, RotateBefore time.Duration
 	// SnapshotDepth is how many levels a side a snapshot asked for with StreamWanted has to have.
 	SnapshotDepth int
+	Silence       SilenceRules
+}
+
+// SilenceRules say how a connection is found out on which nothing comes any more, though nobody closed it. Without ProbeAfter
+// none is.
+type SilenceRules struct {
+	ProbeAfter  time.Duration // when nothing came for so long, the connection is pinged
+	ProbeSooner time.Duration // the same while the exchange's order books fail by REST
+	AnswerIn    time.Duration // when nothing came so long after the ping either, its books are not live, and it is replaced
+	Most        time.Duration // after so long without anything its books are not live, whether it was pinged or not
+	Heartbeats  bool          // the exchange sends a frame each second by itself, so it is not pinged: their absence is the sign
 }
 
 // StreamChannel is what of a pair is streamed.
@@ -62,8 +73,8 @@ func (l Listing) StreamSymbol() string {
 	return l.Symbol
 }
 
-// StreamConn is one connection with the state of the exchange's procedure for the books on it. Heartbeats are kept up
-// below: a connection on which nothing came for as long as the exchange's rules allow ends by itself.
+// StreamConn is one connection with the state of the exchange's procedure for the books on it. A connection on
+// which nothing came for as long as the exchange itself would take it for dead ends by itself.
 //
 // Read belongs to one goroutine. Decode, Load, Distrust and Tick change the procedure's state, so the caller never runs two
 // of them at once; what they return is valid until the next of them. The other methods may be called at any time.
@@ -72,6 +83,12 @@ type StreamConn interface {
 	Read(ctx context.Context) ([]byte, error)
 	// LastFrame is when a frame of any kind last came, pings and pongs included.
 	LastFrame() time.Time
+	// LastByte is when anything last came, a part of a message included. It tells that a connection is not dead; what confirms
+	// books are whole frames.
+	LastByte() time.Time
+	// Ping has the exchange asked for a frame, at the connection's pace, and does not wait for that. It tells whether the host
+	// of this connection is known to answer: whether it ever did, on this connection or another.
+	Ping() (answers bool)
 	// Subscribe sends what starts subscriptions, at most StreamRules.Batch of them, at the exchange's pace. That it returns
 	// says that it was sent; StreamAccepted, StreamRefused or data say what came of it.
 	Subscribe(ctx context.Context, subs []StreamSub) error

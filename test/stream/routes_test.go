@@ -172,3 +172,38 @@ func TestRoutes_gap(t *testing.T) {
 		})
 	}
 }
+
+// TestRoutes_hang: an exchange that hangs, with its streams open, is live nowhere after 10 s, nor for the rest of the time, and
+// once it is back everywhere.
+func TestRoutes_hang(t *testing.T) {
+	const lasts = 70 * time.Second
+	for _, id := range ids {
+		t.Run(string(id), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, setting{only: []market.ExchangeID{id}, sim: exchangesim.Config{Instruments: map[string][]exchangesim.Instrument{
+					string(id): {instrument(id, met, 30, 500*time.Millisecond), instrument(id, still, 30, 24*time.Hour)},
+				}}})
+				cl := s.connect()
+				cl.subscribe(topic{"orderbook", id, met, 50}, topic{"orderbook", id, still, 50})
+				settle(t, cl, 30*time.Second)
+				time.Sleep(10 * time.Second)
+				s.everyRouteLive(id, met)
+				began := time.Now()
+				s.inject(id, exchangesim.Fault{Kind: exchangesim.FaultHang, For: lasts})
+				time.Sleep(9900 * time.Millisecond)
+				for time.Since(began) < lasts-5*time.Second {
+					s.noRouteLive(id, met)
+					s.noRouteLive(id, still)
+					time.Sleep(time.Second)
+				}
+				time.Sleep(lasts - time.Since(began))
+				settle(t, cl, 65*time.Second)
+				time.Sleep(15 * time.Second) // books by REST have a circuit of their own
+				s.everyRouteLive(id, met)
+				cl.close()
+				s.stop()
+			})
+		})
+	}
+}

@@ -48,9 +48,8 @@ func rows() []row {
 	// Binance's book starts anew with a REST snapshot; OKX's with the subscription; Coinbase counts the frames of a
 	// connection, so that only a new one helps.
 	once, anew := by[int]{"binance": 1}, by[int]{"coinbase": 1}
-	// Frames of a connection may be missing for as long as its exchange's rules allow. A moving book of Binance's is found
-	// out by its REST check before that.
-	quiet := by[time.Duration]{"binance": 60 * s, "okx": 75 * s, "coinbase": 20 * s}
+	// A connection on which nothing comes is found out by a ping, or the heartbeats that are missing.
+	quiet := each(10 * s)
 	frozen := by[time.Duration]{"binance": 60 * s, "okx": 75 * s, "coinbase": 60 * s}
 	limited := faults{{Kind: exchangesim.FaultRateLimit, Class: class, For: 40 * s}, {Kind: exchangesim.FaultReset, Class: class, For: time.Millisecond}}
 	// After an outage the stream circuit lets a probe through within its longest open time, 60 s.
@@ -94,7 +93,7 @@ func rows() []row {
 		// Silence.
 		{
 			faultCase: faultCase{name: "silent", lasts: 100 * s}, faults: faults{{Kind: exchangesim.FaultSilent, For: 100 * s}},
-			stale: quiet, live: each(35 * s), connects: by[int]{"binance": 10, "okx": 15, "coinbase": 15}, snapshots: by[int]{"binance": 5},
+			stale: quiet, live: each(35 * s), connects: each(15), snapshots: by[int]{"binance": 5},
 		},
 		{
 			faultCase: faultCase{name: "half_open", lasts: 100 * s, heals: true}, faults: faults{{Kind: exchangesim.FaultHalfOpen, For: 100 * s}},

@@ -95,11 +95,20 @@ func (v *venues) add(
 	streamer, ok := venue.(market.Streamer)
 	switch {
 	case ok && e.Streaming():
-		v.streamed = append(v.streamed, feed.Venue{ID: id, Streamer: streamer, Data: data, Do: guard.Do})
+		v.streamed = append(v.streamed, feed.Venue{ID: id, Streamer: streamer, Data: data, Do: guard.Do, Failing: failing(guard, id)})
 	case ok && e.Streams == nil:
 		o.Log.Info("nothing is streamed: hosts is set and stream_hosts is not", slog.String("exchange", string(id)))
 	}
 	return errors.Join(errs...)
+}
+
+// failing tells whether the circuit of an exchange's order books is not closed.
+func failing(guard *resilience.Guard, id market.ExchangeID) func() bool {
+	books := market.CircuitID{Exchange: id, Class: market.ClassMarketData}
+	return func() bool {
+		c, ok := guard.Circuit(books)
+		return ok && c.State != market.CircuitClosed
+	}
 }
 
 // transportsTo are the ways to an exchange, of requests and of streams: what a test gives, or sockets.

@@ -49,13 +49,19 @@ const (
 	snapshotDepth = 1000
 )
 
+// silenceRules find a dead connection long before the exchange's own bound, of a minute by its documents, would: it pings too
+// seldom for its silence to mean anything. It answers pings; each counts as a message of ours.
+var silenceRules = market.SilenceRules{
+	ProbeAfter: 5 * time.Second, ProbeSooner: 2 * time.Second, AnswerIn: 3 * time.Second, Most: 10 * time.Second,
+}
+
 var _ market.Streamer = (*Venue)(nil)
 
 // StreamRules are the bounds and habits of the streams.
 func (v *Venue) StreamRules() market.StreamRules {
 	return market.StreamRules{
 		Books: streamBooks, Batch: streamBatch, VouchFor: vouchFor, Recheck: true, Top: true,
-		RotateAfter: rotateAfter, RotateBefore: rotateBefore, SnapshotDepth: snapshotDepth,
+		RotateAfter: rotateAfter, RotateBefore: rotateBefore, SnapshotDepth: snapshotDepth, Silence: silenceRules,
 	}
 }
 
@@ -89,6 +95,8 @@ func (v *Venue) Dial(ctx context.Context) (market.StreamConn, error) {
 type socket interface {
 	Read(ctx context.Context) ([]byte, error)
 	LastFrame() time.Time
+	LastByte() time.Time
+	Ping() (answers bool)
 	Send(ctx context.Context, text []byte) error
 	Close()
 }

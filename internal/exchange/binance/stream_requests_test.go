@@ -251,6 +251,11 @@ func venueRules(t *testing.T) market.StreamRules {
 // TestStream_rules: the bounds of the exchange's documentation, with room to them.
 func TestStream_rules(t *testing.T) {
 	r := venueRules(t)
+	if want := (market.SilenceRules{
+		ProbeAfter: 5 * time.Second, ProbeSooner: 2 * time.Second, AnswerIn: 3 * time.Second, Most: 10 * time.Second,
+	}); r.Silence != want {
+		t.Errorf("silence %+v", r.Silence)
+	}
 	if r.Books*2 > 1024 || r.Batch > 200 || r.VouchFor != time.Minute || !r.Recheck || !r.Top || r.SnapshotDepth != 1000 ||
 		r.RotateAfter < time.Hour || r.RotateBefore >= 24*time.Hour || r.RotateBefore-r.RotateAfter < time.Hour {
 		t.Errorf("rules %+v", r)

@@ -23,6 +23,8 @@ type wire struct {
 
 func (w *wire) Read(context.Context) ([]byte, error) { return nil, errors.New("nothing is read here") }
 func (w *wire) LastFrame() time.Time                 { return time.Time{} }
+func (w *wire) LastByte() time.Time                  { return time.Time{} }
+func (w *wire) Ping() bool                           { return true }
 func (w *wire) Close()                               {}
 
 func (w *wire) Send(_ context.Context, text []byte) error {
@@ -69,6 +71,8 @@ func newLine(t *testing.T, symbols ...string) *line {
 
 func (l *line) Close()               { l.StreamConn.Close() }
 func (l *line) LastFrame() time.Time { return l.StreamConn.LastFrame() }
+func (l *line) LastByte() time.Time  { return l.StreamConn.LastByte() }
+func (l *line) Ping() bool           { return l.StreamConn.Ping() }
 func (l *line) Read(ctx context.Context) ([]byte, error) {
 	return l.StreamConn.Read(ctx)
 }

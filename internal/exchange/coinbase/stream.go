@@ -20,8 +20,7 @@ const (
 	booksPerStream = 30
 	// streamVouch is how long other frames of a connection, heartbeats above all, vouch for a book that does not change.
 	streamVouch = 60 * time.Second
-	// streamSilence: heartbeats come each second, and 5 to 15 s without a frame are a dead connection. The longest of it
-	// leaves time for a snapshot of several MB, during which nothing else can come.
+	// streamSilence: heartbeats come each second, and 5 to 15 s without anything are a dead connection.
 	streamSilence = 15 * time.Second
 	// streamMessage bounds a message. Snapshots have several MB; clients that read at most 8 or 10 MiB were cut off or
 	// froze (ccxt/ccxt#23597, hummingbot/hummingbot#7220).
@@ -34,7 +33,12 @@ const (
 // compared by its best bid and ask. There is no faster channel of those two: ticker comes with trades alone. No lifetime
 // of a connection is documented.
 func streamRules() market.StreamRules {
-	return market.StreamRules{Books: booksPerStream, Batch: booksPerStream, VouchFor: streamVouch, Recheck: true}
+	return market.StreamRules{
+		Books: booksPerStream, Batch: booksPerStream, VouchFor: streamVouch, Recheck: true,
+		Silence: market.SilenceRules{
+			ProbeAfter: 5 * time.Second, ProbeSooner: 2 * time.Second, AnswerIn: 3 * time.Second, Most: 10 * time.Second, Heartbeats: true,
+		},
+	}
 }
 
 var _ market.Streamer = (*Venue)(nil)
@@ -82,6 +86,8 @@ func newStreamConn(v *Venue, s socket) *streamConn {
 type socket interface {
 	Read(ctx context.Context) ([]byte, error)
 	LastFrame() time.Time
+	LastByte() time.Time
+	Ping() (answers bool)
 	Send(ctx context.Context, text []byte) error
 	Close()
 }

@@ -281,7 +281,9 @@ func TestStreamPlan(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	want := market.StreamRules{Books: 30, Batch: 30, VouchFor: time.Minute, Recheck: true}
+	want := market.StreamRules{Books: 30, Batch: 30, VouchFor: time.Minute, Recheck: true, Silence: market.SilenceRules{
+		ProbeAfter: 5 * time.Second, ProbeSooner: 2 * time.Second, AnswerIn: 3 * time.Second, Most: 10 * time.Second, Heartbeats: true,
+	}}
 	if got := v.StreamRules(); got != want {
 		t.Errorf("rules %+v", got)
 	}

@@ -26,6 +26,8 @@ func (s *fakeSocket) Read(ctx context.Context) ([]byte, error) {
 }
 
 func (s *fakeSocket) LastFrame() time.Time { return time.Time{} }
+func (s *fakeSocket) LastByte() time.Time  { return time.Time{} }
+func (s *fakeSocket) Ping() bool           { return true }
 func (s *fakeSocket) Close()               {}
 
 func (s *fakeSocket) Send(_ context.Context, text []byte) error {

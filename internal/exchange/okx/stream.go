@@ -19,10 +19,7 @@ const (
 	streamBatch = 100
 	// vouchFor is the keep-alive of about 60 s of a quiet book, and room for it to be late.
 	vouchFor = 75 * time.Second
-	// pingAfter: OKX closes at 30 s without a message; pings after 19 to 20 s came too late, after 18 s they do not
-	// (ccxt/ccxt#22883).
-	pingAfter = 15 * time.Second
-	// silence leaves time for the answers to two pings. OKX itself calls a connection dead at 30 s.
+	// silence is a little more than the 30 s after which OKX itself calls a connection dead.
 	silence = 33 * time.Second
 	// sendPace keeps below the 3 a second that OKX allows an address to connect; many requests at once were refused with
 	// 60014 (ccxt/ccxt#25373).
@@ -31,11 +28,18 @@ const (
 	maxStreamMessage = 1 << 20
 )
 
+// silenceRules find a dead connection before OKX would, and their pings keep a quiet one: OKX closes at 30 s without a message,
+// and pings after 19 to 20 s came too late (ccxt/ccxt#22883). Pings do not count towards the limit of requests.
+var silenceRules = market.SilenceRules{
+	ProbeAfter: 5 * time.Second, ProbeSooner: 2 * time.Second, AnswerIn: 3 * time.Second, Most: 10 * time.Second,
+}
+
 // StreamRules implements market.Streamer. OKX documents no lifetime of a connection: it announces the end of one with a
 // notice, or none.
 func (v *Venue) StreamRules() market.StreamRules {
 	return market.StreamRules{
 		Books: streamBooks, Batch: streamBatch, VouchFor: vouchFor, Top: true, SnapshotDepth: maxDepth,
+		Silence: silenceRules,
 	}
 }
 
@@ -58,7 +62,7 @@ func (v *Venue) Dial(ctx context.Context) (market.StreamConn, error) {
 	call := v.StreamPlan(market.StreamConnect, 0)
 	socket, err := v.client.Open(ctx, exchange.Dial{
 		Call: call, Hosts: v.stream, Path: pathStream, MaxMessage: maxStreamMessage,
-		Silence: silence, Ping: "ping", PingAfter: pingAfter, Pace: sendPace,
+		Silence: silence, TextPing: "ping", TextPong: "pong", Pace: sendPace,
 	}, func(a *exchange.Response) *market.Error { return v.refusedHandshake(call, a) })
 	if err != nil {
 		return nil, err

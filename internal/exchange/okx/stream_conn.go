@@ -15,6 +15,8 @@ type link interface {
 	Read(ctx context.Context) ([]byte, error)
 	Send(ctx context.Context, text []byte) error
 	LastFrame() time.Time
+	LastByte() time.Time
+	Ping() (answers bool)
 	Close()
 }
 
@@ -47,6 +49,12 @@ func (s *stream) Read(ctx context.Context) ([]byte, error) {
 
 // LastFrame implements market.StreamConn.
 func (s *stream) LastFrame() time.Time { return s.link.LastFrame() }
+
+// LastByte implements market.StreamConn.
+func (s *stream) LastByte() time.Time { return s.link.LastByte() }
+
+// Ping implements market.StreamConn.
+func (s *stream) Ping() (answers bool) { return s.link.Ping() }
 
 // Close implements market.StreamConn.
 func (s *stream) Close() {

@@ -269,8 +269,8 @@ func TestStreamSocket_recorded(t *testing.T) {
 	})
 }
 
-// TestStreamSocket_heartbeat: after 15 s without a message comes a ping as text; as long as it is answered the connection
-// lives, and the answers are no messages about books. Without answers it ends at 33 s.
+// TestStreamSocket_heartbeat: a ping is a text; as long as it is answered the connection lives, and the answers are no messages
+// about books. Without answers it ends at 33 s.
 func TestStreamSocket_heartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, conn := dial(t)
@@ -283,6 +283,20 @@ func TestStreamSocket_heartbeat(t *testing.T) {
 		})
 		start := time.Now()
 		n := 0
+		over := make(chan struct{})
+		defer close(over)
+		go func() {
+			for tick := time.NewTicker(15 * time.Second); ; {
+				select {
+				case <-tick.C:
+					if answers := conn.Ping(); answers != (time.Since(start) > 15*time.Second) {
+						t.Errorf("known to answer after %v: %t", time.Since(start), answers)
+					}
+				case <-over:
+					return
+				}
+			}
+		}()
 		for {
 			raw, err := conn.Read(t.Context())
 			if err != nil {

@@ -38,6 +38,8 @@ func (l *fakeLink) Send(_ context.Context, text []byte) error {
 }
 
 func (l *fakeLink) LastFrame() time.Time { return began }
+func (l *fakeLink) LastByte() time.Time  { return began }
+func (l *fakeLink) Ping() bool           { return true }
 func (l *fakeLink) Close()               { l.closed++ }
 
 // began is when the tests of the procedure begin.

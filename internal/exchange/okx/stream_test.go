@@ -13,7 +13,9 @@ import (
 
 func TestStreamRules(t *testing.T) {
 	v, _ := newVenue(t, fixtures())
-	want := market.StreamRules{Books: 29, Batch: 100, VouchFor: 75 * time.Second, Top: true, SnapshotDepth: 400}
+	want := market.StreamRules{Books: 29, Batch: 100, VouchFor: 75 * time.Second, Top: true, SnapshotDepth: 400, Silence: market.SilenceRules{
+		ProbeAfter: 5 * time.Second, ProbeSooner: 2 * time.Second, AnswerIn: 3 * time.Second, Most: 10 * time.Second,
+	}}
 	if got := v.StreamRules(); got != want {
 		t.Errorf("%+v", got)
 	}
