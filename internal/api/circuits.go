@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/api/stream"
 	"exchange-gateway/internal/ops"
 )
@@ -37,8 +38,20 @@ func (s *Server) circuitEvents(_ context.Context, c *call, r *http.Request, _ *q
 		return tooManyWatch(ops.MaxWatchers)
 	}
 	defer w.Close()
+	if attends(c, r) {
+		w.Attend()
+	}
 	s.metrics.watches[s.watchers.serve(c, r, w, s.life(c, r))].Inc()
 	return nil
+}
+
+// attends tells whether open circuits are probed for a client: it is an operator, by a key or a session with ops:read, or somebody
+// on this machine. What others look at costs an exchange nothing.
+func attends(c *call, r *http.Request) bool {
+	if c.key != nil {
+		return c.key.Scopes.Has(keys.OpsRead)
+	}
+	return address(r).Unmap().IsLoopback()
 }
 
 // life has a function called when what a call was let in with is no longer valid: its key, or the session that stands for it.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -100,6 +101,47 @@ func TestCircuits_whoMayLook(t *testing.T) {
 	}
 	if w := r.get("/v1/circuits", "Cookie", cookie); w.Code != http.StatusUnauthorized {
 		t.Errorf("public, cookie: %d", w.Code)
+	}
+}
+
+// TestCircuitEvents_whoAttends: open circuits are probed for an operator and for somebody on this machine, not for whoever looks.
+func TestCircuitEvents_whoAttends(t *testing.T) {
+	open := func(*api.Config) {}
+	for name, c := range map[string]struct {
+		remote string
+		scope  string
+		public bool
+		want   bool
+	}{
+		"keyless on this machine":         {remote: "127.0.0.1:5000", want: true},
+		"keyless on this machine, IPv6":   {remote: "[::1]:5000", want: true},
+		"keyless, public, this machine":   {remote: "127.0.0.1:5000", public: true, want: true},
+		"keyless from elsewhere":          {remote: "192.0.2.7:5000"},
+		"keyless, public, from elsewhere": {remote: "192.0.2.7:5000", public: true},
+		"ops:read from elsewhere":         {remote: "192.0.2.7:5000", scope: keys.OpsRead, want: true},
+		"ops:write from elsewhere":        {remote: "192.0.2.7:5000", scope: keys.OpsWrite, want: true},
+		"a bot's key on this machine":     {remote: "127.0.0.1:5000", scope: keys.MarketRead},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDeskRig(t, open)
+			h := r.server.Admin()
+			if c.public {
+				h = r.server.Public()
+			}
+			req := httptest.NewRequest(http.MethodGet, circuitEvents, nil)
+			req.Host, req.RemoteAddr = "127.0.0.1:8081", c.remote
+			if c.scope != "" {
+				req.Header.Set("X-Api-Key", r.keys[c.scope])
+			}
+			h.ServeHTTP(httptest.NewRecorder(), req) // a recorder has no deadlines, so the watch ends with its first frame
+			w := r.board.watch(0)
+			if w == nil {
+				t.Fatal("nobody watches")
+			}
+			if got := w.attended.Load(); got != c.want {
+				t.Errorf("attends: %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 

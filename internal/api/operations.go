@@ -35,6 +35,8 @@ type Watcher interface {
 	// Next waits for what is to be sent, in the format of server-sent events. The bytes are shared with other watches and
 	// not changed here. An error is the end: of ctx, of the watch, or, ops.ErrSlow, of a client that fell too far behind.
 	Next(ctx context.Context) ([]byte, error)
+	// Attend says that this one may have exchanges asked: open circuits are probed at their own pace while it lasts.
+	Attend()
 	Close()
 }
 

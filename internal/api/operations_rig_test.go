@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"exchange-gateway/internal/api"
@@ -172,7 +173,11 @@ type fakeWatcher struct {
 	frames chan []byte
 	ended  chan error
 	gone   chan struct{} // closed by Close
+
+	attended atomic.Bool
 }
+
+func (w *fakeWatcher) Attend() { w.attended.Store(true) }
 
 func (w *fakeWatcher) say(frame string) {
 	select {

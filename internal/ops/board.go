@@ -192,9 +192,11 @@ func joinSnapshot(text []byte, entries []*entry) []byte {
 	return append(frame, frameEnd...)
 }
 
-// Run sends states to those who watch until ctx ends: every second, and at once after an event. While nobody watches it
-// sleeps.
+// Run sends states to those who watch until ctx ends: every second, and at once after an event. While somebody attends it has
+// open circuits probed; while nobody watches it sleeps.
 func (b *Board) Run(ctx context.Context) error {
+	p := prober{answers: b.cfg.Answers, log: b.log, asked: make(map[circuitClass]question)}
+	defer p.running.Wait()
 	timer := time.NewTimer(stateEvery)
 	defer timer.Stop()
 	var sent *moment
@@ -215,6 +217,9 @@ func (b *Board) Run(ctx context.Context) error {
 			continue
 		}
 		m := b.look()
+		if b.watchers.attended() {
+			p.probe(ctx, m)
+		}
 		if m == sent || m.at.Before(woken) {
 			timer.Reset(max(buildEvery-time.Since(m.at), 0)) // until another one may be built
 			continue

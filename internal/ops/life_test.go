@@ -33,6 +33,7 @@ type life struct {
 	journal *ops.Journal
 	desk    *ops.Desk
 	board   *ops.Board
+	answers *fakeAnswers
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
@@ -49,6 +50,7 @@ func begin(t *testing.T, dir string) *life {
 	answers := &fakeAnswers{tape: tape, overrides: overrides, stand: func() ([]market.CircuitStatus, []market.GateStatus) {
 		return l.guard.Circuits(), l.guard.Gates()
 	}}
+	l.answers = answers
 	l.desk = ops.NewDesk(ops.DeskConfig{
 		Exchanges: []market.ExchangeID{okx}, Guard: l.guard, Overrides: overrides, Journal: l.journal, Copies: &fakeCopies{tape: tape},
 		Answers: answers, Keeper: keeper, Feed: &fakeFeed{tape: tape}, Logger: log,

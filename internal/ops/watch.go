@@ -68,9 +68,10 @@ func (ws *watchers) state(m *moment) {
 // Watcher is one who watches. Its frames are ready server-sent events, shared by all: nobody changes them. Next belongs to
 // one goroutine; Close may be called at any time.
 type Watcher struct {
-	board *Board
-	wake  chan struct{}
-	idle  *time.Timer
+	board    *Board
+	wake     chan struct{}
+	idle     *time.Timer
+	attended bool // see Attend; guarded by the lock of watchers
 
 	mu     sync.Mutex
 	first  [][]byte // what it begins with, in order
@@ -138,6 +139,28 @@ func (ws *watchers) add(w *Watcher) error {
 	}
 	ws.all[w] = struct{}{}
 	return nil
+}
+
+// Attend says that somebody looks on who may have exchanges asked: an exchange whose circuit is open and that no client asks is
+// then probed at the circuit's own pace, so that the watcher learns that it answers again.
+func (w *Watcher) Attend() {
+	ws := &w.board.watchers
+	ws.mu.Lock()
+	w.attended = true
+	ws.mu.Unlock()
+	signal(w.board.wake)
+}
+
+// attended tells whether one of those who watch attends.
+func (ws *watchers) attended() bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for w := range ws.all {
+		if w.attended {
+			return true
+		}
+	}
+	return false
 }
 
 // Watchers is how many watch.
