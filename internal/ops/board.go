@@ -69,6 +69,9 @@ func NewBoard(c BoardConfig) *Board {
 	c.Journal.hear(b.heard)
 	wake := func() { signal(b.wake) }
 	c.Overrides.shows.Store(&wake)
+	if c.Registerer != nil {
+		c.Registerer.MustRegister(newAnsweringMetric(b))
+	}
 	return b
 }
 

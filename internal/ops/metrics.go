@@ -54,6 +54,36 @@ func newBoardMetrics(reg prometheus.Registerer, encoded *prometheus.CounterVec) 
 	return m
 }
 
+// answeringMetric is what clients get of each exchange, as the page shows it. It is read when it is scraped.
+type answeringMetric struct {
+	desc  *prometheus.Desc
+	board *Board
+}
+
+func newAnsweringMetric(b *Board) *answeringMetric {
+	return &answeringMetric{board: b, desc: prometheus.NewDesc("gateway_exchange_answering",
+		"1 for what clients get of the exchange: live, some stale or errors, none, what an operator wanted, or not asked.",
+		[]string{"exchange", "status"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (m *answeringMetric) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc }
+
+// Collect implements prometheus.Collector.
+func (m *answeringMetric) Collect(ch chan<- prometheus.Metric) {
+	o := m.board.Overview()
+	for i := range o.Exchanges {
+		x := &o.Exchanges[i]
+		for _, status := range AnsweringStatuses() {
+			value := 0.0
+			if x.Answering.Status == status {
+				value = 1
+			}
+			ch <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, value, string(x.ID), string(status))
+		}
+	}
+}
+
 // deskMetrics count what the Desk could not write down, and read what is in force when they are scraped.
 type deskMetrics struct {
 	unrecorded prometheus.Counter
