@@ -21,6 +21,7 @@ type setup struct {
 	state string   // state_dir
 	env   []string //
 	args  []string // after `serve`
+	files int      // descriptors that it may have, 0 for as many as this process
 }
 
 // before is a gateway in front of the simulated exchanges, with a state directory of its own.
@@ -69,7 +70,14 @@ type gateway struct {
 // serve starts a gateway and waits until it listens.
 func (s setup) serve(t *testing.T) *gateway {
 	t.Helper()
-	g := &gateway{process: launch(t, "gateway", s.env, slices.Concat(s.args, []string{"--state-dir=" + s.state})...)}
+	args := slices.Concat(s.args, []string{"--state-dir=" + s.state})
+	g := &gateway{}
+	if s.files == 0 {
+		g.process = launch(t, "gateway", s.env, args...)
+	} else {
+		limited := slices.Concat([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, s.files), filepath.Join(programs, "gateway")}, args)
+		g.process = launchIn(t, "", append([]string{"HOME=" + t.TempDir()}, s.env...), "/bin/sh", limited...)
+	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 128}
 	g.client = &http.Client{Transport: transport, Timeout: 30 * time.Second}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -123,6 +131,8 @@ type answer struct {
 	Bids, Asks [][2]string
 	Balances   map[string]struct{ Free, Used, Total string }
 	Code       string
+	Origin     string
+	Reason     string // of a problem
 	Degraded   []string
 }
 

@@ -56,10 +56,6 @@ func (a *App) Run(ctx context.Context, ready func(Addresses)) error {
 	return errors.Join(err, a.Close(closing))
 }
 
-// maxConnections is how many connections a listener holds; further ones wait in the kernel's queue until one is closed. An
-// idle one costs about 10 KB and is closed after two minutes.
-const maxConnections = 20_000
-
 // listenOn listens, or says what to do about an address that is taken. flag is the one of the command line that names another.
 func listenOn(ctx context.Context, addr, what, flag string) (net.Listener, error) {
 	var lc net.ListenConfig
@@ -86,7 +82,7 @@ func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error
 		}
 		return nil, nil, err
 	}
-	public, admin = limit(public, maxConnections), limit(admin, maxConnections)
+	public, admin = a.bound(public, admin, descriptors())
 	if a.certificate == nil {
 		return public, admin, nil
 	}
@@ -98,6 +94,22 @@ func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error
 		admin = tls.NewListener(admin, a.certificate.config())
 	}
 	return public, admin, nil
+}
+
+// bound bounds the connections of both listeners by what the process may hold. Behind a proxy all callers have its address.
+func (a *App) bound(public, admin net.Listener, descriptors uint64) (boundPublic, boundAdmin net.Listener) {
+	most := share(descriptors)
+	if most.public < maxPublic {
+		a.log.Info("the limit of open files bounds the connections", slog.Uint64("open_files", descriptors),
+			slog.Int("public", most.public), slog.Int("admin", most.admin))
+	}
+	c := limitConfig{name: "public", most: most.public, perAddress: max(most.public/2, 1), shortage: a.shortage, log: a.log}
+	if len(a.conf.TrustedProxies) > 0 {
+		c.perAddress = 0
+	}
+	boundPublic = limit(public, c)
+	c.name, c.most, c.perAddress = "admin", most.admin, min(c.perAddress, max(most.admin/2, 1))
+	return boundPublic, limit(admin, c)
 }
 
 // serve serves both listeners until ctx ends or one of the parts fails, then drains.
