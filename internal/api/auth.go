@@ -52,19 +52,22 @@ func (s *Server) authorize(c *call, r *http.Request, need access) error {
 	} else if need == accessOps || need == accessPage {
 		c.key, _, c.cookie = s.cookie(r)
 	}
+	if c.key == nil && need != accessFree && s.crossSite(c, r) {
+		return errCrossSite
+	}
 	switch need {
 	case accessFree:
 		return nil
 	case accessPage:
-		return local(s.cfg.AdminOnLoopback, c, r)
+		return s.local(s.cfg.AdminOnLoopback, s.opsNeedKey(c), c, r)
 	case accessMarket:
 		return cmp.Or(s.near(c, r), s.needs(c, s.marketNeedsKey(c), keys.MarketRead))
 	case accessStream:
 		return cmp.Or(s.near(c, r), s.needs(c, sent && s.marketNeedsKey(c), keys.MarketRead))
 	case accessCircuits:
-		return cmp.Or(local(s.cfg.PublicOnLoopback, c, r), s.needs(c, s.marketNeedsKey(c), keys.OpsRead))
+		return cmp.Or(s.local(s.cfg.PublicOnLoopback, s.marketNeedsKey(c), c, r), s.needs(c, s.marketNeedsKey(c), keys.OpsRead))
 	case accessOps:
-		return cmp.Or(local(s.cfg.AdminOnLoopback, c, r), s.needs(c, s.opsNeedKey(c), keys.OpsRead))
+		return cmp.Or(s.local(s.cfg.AdminOnLoopback, s.opsNeedKey(c), c, r), s.needs(c, s.opsNeedKey(c), keys.OpsRead))
 	case accessAccount:
 	}
 	if c.key == nil {
@@ -144,19 +147,24 @@ func (s *Server) marketNeedsKey(c *call) bool {
 // opsNeedKey tells the same of what operators see.
 func (s *Server) opsNeedKey(c *call) bool { return s.cfg.OpsNeedsKey || c.proxied && !s.cfg.AllowOpen }
 
-// local refuses a request without a valid key that comes to a listener on loopback by a foreign name. A web page can make a
-// name of its own point to this machine, and then read whatever a browser may ask here (DNS rebinding); it cannot change
-// the name that the browser puts into Host. A valid key or session shows that it is no such page: it has neither, and the
-// cookie belongs to another name. What a trusted proxy passes on comes by the proxy's name, and is not taken for local.
-func local(onLoopback bool, c *call, r *http.Request) error {
-	if !onLoopback || c.key != nil || c.proxied {
+// local refuses a request without a valid key that comes by a foreign name to a listener on loopback, or to any listener that
+// needs no key. A web page can make a name of its own point to this machine, and then read whatever a browser may ask here (DNS
+// rebinding); it cannot change the name that the browser puts into Host. A valid key or session shows that it is no such page:
+// it has neither, and the cookie belongs to another name. Beyond loopback and through a proxy any address is good: what a page
+// makes point here is a name.
+func (s *Server) local(onLoopback, needsKey bool, c *call, r *http.Request) error {
+	switch {
+	case c.key != nil:
 		return nil
-	}
-	if forwarded(r.Header) {
-		return errForwarded
-	}
-	if !loopbackName(r.Host) {
-		return errForeignName
+	case onLoopback && !c.proxied:
+		if forwarded(r.Header) {
+			return errForwarded
+		}
+		if !loopbackName(r.Host) && !s.allowedHost(r.Host) {
+			return errForeignName
+		}
+	case !needsKey && !addressOrLocal(r.Host) && !s.allowedHost(r.Host):
+		return errUnknownName
 	}
 	return nil
 }
@@ -166,7 +174,7 @@ func (s *Server) near(c *call, r *http.Request) error {
 	if s.marketNeedsKey(c) {
 		return s.direct(c, r)
 	}
-	return local(s.cfg.PublicOnLoopback, c, r)
+	return s.local(s.cfg.PublicOnLoopback, false, c, r)
 }
 
 // direct refuses a request without a valid key that somebody passed on to a listener on loopback: it may come from

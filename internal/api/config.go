@@ -60,6 +60,9 @@ type Config struct {
 	// CORSOrigins are the origins whose pages may read the public listener and open its streams, exactly as browsers write
 	// them: scheme, host and port. Empty: none but the gateway's own.
 	CORSOrigins []string
+	// AllowedHosts are names beside localhost and addresses by which whoever has no key may ask, without a port. It concerns
+	// listeners on loopback and those that need no key.
+	AllowedHosts []string
 	// Dialects are the facades of the public listener, each under /compat/ and its exchange.
 	Dialects []compat.Dialect
 

@@ -56,7 +56,7 @@ func (s *Server) refuse(c *call, p *problem, err error) {
 	if e, ok := errors.AsType[*compat.Refusal](err); ok {
 		told.Code, told.Refusal = "", e
 	}
-	told.Place = errors.Is(err, errForwarded) || errors.Is(err, errForeignName)
+	told.Place = errors.Is(err, errForwarded) || errors.Is(err, errForeignName) || errors.Is(err, errUnknownName) || errors.Is(err, errCrossSite)
 	status, body := c.dialect.Refuse(told)
 	c.sendBody(status, jsonType, body)
 }

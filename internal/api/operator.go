@@ -1,9 +1,7 @@
 package api
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,7 +36,7 @@ func (s *Server) standing(c *call, r *http.Request) (standing, error) {
 	if !sent {
 		k, ends, _ := s.cookie(r)
 		c.key = k
-		return s.standingOf(c, k, ends), local(s.cfg.AdminOnLoopback, c, r)
+		return s.standingOf(c, k, ends), s.local(s.cfg.AdminOnLoopback, s.opsNeedKey(c), c, r)
 	}
 	k, err := s.identify(text, address(r), c.start)
 	if err != nil {
@@ -84,6 +82,8 @@ var (
 	errActorUnknown = &requestError{code: CodeUnauthenticated, detail: "Actions need a key with the scope ops:write: log in with it, or send it as `Authorization: Bearer gw_...`."}
 	errNotLocal     = &requestError{code: CodeForbidden, detail: "No key may act yet, and without one only the machine itself may, through a listener on loopback. Make one with: gateway key new --scope ops:write"}
 	errForeignName  = &requestError{code: CodeForbidden, detail: "Without a valid key this is answered only to who asks by a name of this machine: localhost or 127.0.0.1. A web page can make a name of its own point here."}
+	errUnknownName  = &requestError{code: CodeForbidden, detail: "Without a valid key this is answered only to who asks by an address, by localhost, or by a name in allowed_hosts. A web page can make a name of its own point here."}
+	errCrossSite    = &requestError{code: CodeForbidden, detail: "A web page of another site asks, without a key. Name its origin in cors_origins if it may read; programs send no Sec-Fetch-Site."}
 	errForwarded    = &requestError{code: CodeForbidden, detail: "The request was passed on by something in front of the gateway, which makes the whole network look like this machine. Set trusted_proxies to its address, make keys (gateway key new), and send one."}
 	errForeignPage  = &requestError{code: CodeForbidden, detail: "The request comes from a web page of another origin. It is no matter of the key; programs send no Origin."}
 )
@@ -141,17 +141,4 @@ func sameOrigin(r *http.Request) error {
 		return errForeignPage
 	}
 	return nil
-}
-
-// loopbackName tells whether the Host of a request is a name of this machine that nobody else can make point here.
-func loopbackName(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"))
-	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -277,6 +277,7 @@ func callerLeaves(t *testing.T, err error) {
 	if reqErr != nil {
 		t.Fatal(reqErr)
 	}
+	req.Host = adminHost
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler {
 			t.Errorf("ended with %v, want the connection broken off: an empty 200 could be taken for an answer", p)

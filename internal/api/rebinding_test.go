@@ -95,7 +95,7 @@ func TestForeignName_readsNothing(t *testing.T) {
 	}
 }
 
-// TestForeignName_whoMayAskByIt: who has a key, and everybody where the listener is not on loopback and guarded otherwise.
+// TestForeignName_whoMayAskByIt: who has a key, and everybody where the configuration allows the name.
 func TestForeignName_whoMayAskByIt(t *testing.T) {
 	const host = "gateway.internal:8081"
 	f := func(name string, r *deskRig, status int, headers ...string) {
@@ -118,9 +118,29 @@ func TestForeignName_whoMayAskByIt(t *testing.T) {
 		t.Errorf("public, a key: %d", w.Code)
 	}
 	wide := newDeskRig(t, withPage, func(c *api.Config) { c.AdminOnLoopback, c.PublicOnLoopback = false, false })
-	f("not on loopback", wide, 200)
-	if w := by(host, wide.server.Public(), http.MethodGet, "/v1/circuits"); w.Code != http.StatusOK {
+	f("not on loopback", wide, 403)
+	if w := by(host, wide.server.Public(), http.MethodGet, "/v1/circuits"); w.Code != http.StatusForbidden {
 		t.Errorf("public, not on loopback: %d", w.Code)
+	}
+	for name, loopback := range map[string]bool{"allowed": true, "allowed, not on loopback": false} {
+		allowed := newDeskRig(t, withPage, func(c *api.Config) {
+			c.AdminOnLoopback, c.PublicOnLoopback, c.AllowedHosts = loopback, loopback, []string{"other", "Gateway.Internal"}
+		})
+		f(name, allowed, 200)
+		if w := by("gateway.internal.:8080", allowed.server.Public(), http.MethodGet, "/v1/circuits"); w.Code != http.StatusOK {
+			t.Errorf("public, %s: %d", name, w.Code)
+		}
+	}
+	closed := newDeskRig(t, withPage, func(c *api.Config) {
+		c.AdminOnLoopback, c.PublicOnLoopback, c.OpsNeedsKey, c.MarketNeedsKey = false, false, true, true
+	})
+	for _, target := range []string{"/metrics", "/v1/circuits", "/ui/plain"} { // a name is no secret: what is missing is a key
+		if w := by(host, closed.server.Admin(), http.MethodGet, target); w.Code != http.StatusUnauthorized {
+			t.Errorf("a key is needed: %s: %d", target, w.Code)
+		}
+	}
+	if w := by(host, closed.server.Admin(), http.MethodGet, "/ui"); w.Code != http.StatusOK { // the page at which to log in
+		t.Errorf("a key is needed: the page: %d", w.Code)
 	}
 	for _, name := range []string{"localhost:8081", "127.0.0.1:8081", "[::1]:8081"} {
 		for _, h := range []http.Handler{r.server.Admin(), r.server.Public()} {
@@ -131,8 +151,8 @@ func TestForeignName_whoMayAskByIt(t *testing.T) {
 	}
 }
 
-// TestForeignName_marketData: it is refused as long as no key is needed; not who sends one, not where one is needed, which a
-// page does not have, not what a trusted proxy passes on, and not on a listener that is not on loopback.
+// TestForeignName_marketData: it is refused as long as no key is needed, on every listener and through a proxy; not who sends
+// one, and not where one is needed, which a page does not have.
 func TestForeignName_marketData(t *testing.T) {
 	const host, rebound = "gateway.internal:8080", "evil.example:8080"
 	f := func(name string, r *deskRig, host string, status int, headers ...string) {
@@ -173,9 +193,18 @@ func TestForeignName_marketData(t *testing.T) {
 	behind := newDeskRig(t, onLoopback, withStreams, func(c *api.Config) {
 		c.TrustedProxies, c.AllowOpen = prefixes("192.0.2.0/24"), true // where httptest asks from
 	})
-	f("a trusted proxy", behind, host, 200, "X-Forwarded-For", "203.0.113.7")
-	wide := newDeskRig(t, withStreams, func(c *api.Config) { c.PublicOnLoopback = false })
-	f("not on loopback", wide, host, 200)
+	f("a trusted proxy", behind, host, 403, "X-Forwarded-For", "203.0.113.7")
+	for _, own := range []string{"localhost:8080", "10.1.2.3:8080", "[2001:db8::1]:8080"} {
+		f("a trusted proxy", behind, own, 200, "X-Forwarded-For", "203.0.113.7")
+	}
+	wide := newDeskRig(t, withStreams, func(c *api.Config) { c.PublicOnLoopback, c.AllowedHosts = false, []string{"gateway"} })
+	f("not on loopback", wide, host, 403)
+	for _, own := range []string{"localhost:8080", "127.0.0.1:8080", "10.1.2.3:8080", "192.0.2.7", "[2001:db8::1]:8080", "gateway:8080", "GATEWAY"} {
+		f("not on loopback", wide, own, 200)
+	}
+	for _, foreign := range []string{"gateway.attacker.example:8080", "10.1.2.3.attacker.example", "localhost.attacker.example", "1.2.3:8080", ""} {
+		f("not on loopback", wide, foreign, 403)
+	}
 }
 
 // TestForeignName_facade: its refusal is in the words of its exchange.

@@ -83,7 +83,7 @@ func TestStreamEvents_goOnForAnHour(t *testing.T) {
 		p := newPipes()
 		r := newStreamRig(t, p, func(c *api.Config) { c.Deadline, c.MaxInFlight = 25*time.Second, 1 })
 		conn := p.dial()
-		if _, err := io.WriteString(conn, "GET "+eventsURL+" HTTP/1.1\r\nHost: gateway\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(conn, "GET "+eventsURL+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		in := bufio.NewScanner(conn)

@@ -34,7 +34,7 @@ func (a *App) apiConfig(o Options) (api.Config, error) {
 	}
 	return api.Config{
 		Books: a.books, Accounts: a.accounts, Keys: a.keys, Clients: a.clients, Hub: a.hub, Feed: a.feed, Dialects: dialects,
-		TrustedProxies: proxies, CORSOrigins: c.CORSOrigins, AllowOpen: c.AllowOpen,
+		TrustedProxies: proxies, CORSOrigins: c.CORSOrigins, AllowedHosts: c.Hosts(), AllowOpen: c.AllowOpen,
 		Board: api.BoardOf(a.operations.board), Desk: a.operations.desk, Dashboard: dashboard.New(a.newDashboard()),
 		Circuit: a.worstCircuit, Degraded: a.degraded, SessionSecret: sessionSecret(c.StateDir, a.log),
 		AdminOnLoopback: config.Loopback(c.AdminListen), PublicOnLoopback: config.Loopback(c.Listen),

@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -50,6 +52,11 @@ func (p *problems) access(c *Config) {
 			"[%d] is no origin: write scheme, host and port as a browser does, without a path, for example https://desk.example.com; * is not taken", i)
 	}
 	p.when(len(c.CORSOrigins) > maxOrigins, "cors_origins", "names %d origins: at most %d", len(c.CORSOrigins), maxOrigins)
+	for i, text := range c.AllowedHosts {
+		p.when(!isHost(text), "allowed_hosts",
+			"[%d] is no name of a host: write it without scheme, port and path, for example gateway or market.example.com; * is not taken", i)
+	}
+	p.when(len(c.AllowedHosts) > maxHosts, "allowed_hosts", "has %d names: at most %d", len(c.AllowedHosts), maxHosts)
 	q := c.ClientDefaults
 	p.when(q.RequestsPerSecond < 1 || q.RequestsPerSecond > 100_000, "client_defaults.requests_per_second",
 		"is %d: it must be 1 to 100000", q.RequestsPerSecond)
@@ -58,10 +65,38 @@ func (p *problems) access(c *Config) {
 }
 
 // More than these are looked at for each request, one by one.
-const maxProxies, maxOrigins = 32, 32
+const maxProxies, maxOrigins, maxHosts = 32, 32, 32
 
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && !strings.Contains(u.Host, "*") &&
 		u.User == nil && text == u.Scheme+"://"+strings.ToLower(u.Host)
+}
+
+// isHost tells whether text is a name, or an address, as it stands in Host before the port.
+func isHost(text string) bool {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return true
+	}
+	const most = 253 // RFC 1035
+	return text != "" && len(text) <= most && !strings.HasPrefix(text, ".") && !strings.HasSuffix(text, ".") &&
+		!strings.ContainsFunc(text, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.'
+		})
+}
+
+// Hosts are the names by which callers without a key may ask: those of allowed_hosts, and those that the configuration gives
+// the gateway elsewhere.
+func (c *Config) Hosts() []string {
+	all := slices.Clone(c.AllowedHosts)
+	for _, listen := range []string{c.Listen, c.AdminListen} {
+		if name, _, err := net.SplitHostPort(listen); err == nil && name != "" {
+			all = append(all, name)
+		}
+	}
+	if u, err := url.Parse(c.Webhook.Dashboard); err == nil && u.Hostname() != "" {
+		all = append(all, u.Hostname())
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -32,6 +32,12 @@ func TestAccess_saysWhatIsWrong(t *testing.T) {
 	f("cors_origins=https://desk.example.com/", "no origin")
 	f("cors_origins=https://Desk.example.com", "no origin")
 	f("cors_origins=null", "no origin")
+	f("allowed_hosts=gateway,market.example.com,10.0.0.7,::1,a_b", "")
+	f("allowed_hosts=*", "[0] is no name of a host")
+	f("allowed_hosts=gateway,http://gateway", "[1] is no name of a host")
+	f("allowed_hosts=gateway:8080", "no name of a host")
+	f("allowed_hosts=.example.com", "no name of a host")
+	f("allowed_hosts="+strings.Repeat("a,", 32)+"a", "at most 32")
 	f("client_defaults.requests_per_second=0", "1 to 100000")
 	f("client_defaults.upstream_per_minute=-1", "1 to 1000000")
 }
@@ -85,5 +91,15 @@ func TestAdminScheme(t *testing.T) {
 		if c.TLSCertFile = "cert.pem"; c.AdminScheme() != want {
 			t.Errorf("%s with one: %s, want %s", addr, c.AdminScheme(), want)
 		}
+	}
+}
+
+// TestHosts are also the names that the gateway has elsewhere in the configuration.
+func TestHosts(t *testing.T) {
+	c := config.Default()
+	c.Listen, c.AdminListen, c.AllowedHosts = "market.internal:8080", ":8081", []string{"gateway"}
+	c.Webhook.Dashboard = "https://desk.example.com:8081/ui"
+	if got := strings.Join(c.Hosts(), " "); got != "desk.example.com gateway market.internal" {
+		t.Errorf("hosts are %s", got)
 	}
 }

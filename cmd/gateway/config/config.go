@@ -19,6 +19,7 @@ type Config struct {
 	AllowPlain     bool          `yaml:"allow_plain"`              // serve keys beyond loopback without TLS
 	TrustedProxies []string      `yaml:"trusted_proxies,omitzero"` // addresses or networks whose X-Forwarded-For is believed
 	CORSOrigins    []string      `yaml:"cors_origins,omitzero"`    // web pages of these origins may read market data
+	AllowedHosts   []string      `yaml:"allowed_hosts,omitzero"`   // names by which callers without a key may ask, beside this machine's
 	ClientDefaults Quota         `yaml:"client_defaults"`          // of clients for which the keys file says nothing
 	StateDir       string        `yaml:"state_dir"`                // gate ends and keys
 	KeysFile       string        `yaml:"keys_file"`                // client keys; empty means keys.yaml in StateDir
