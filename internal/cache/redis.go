@@ -63,7 +63,7 @@ type Redis struct {
 	freshFor    time.Duration
 	timeout     time.Duration // of a round trip
 
-	read, writeBook, purgeBook, writeListings *redis.Script
+	read, writeBook, purgeBook, writeListings, nameWhole *redis.Script
 }
 
 // NewRedis does no I/O. The client should have been made with ClientOptions.
@@ -76,6 +76,7 @@ func NewRedis(cfg Config, client redis.UniversalClient) *Redis {
 		writeBook:     redis.NewScript(bookWriteScript),
 		purgeBook:     redis.NewScript(bookPurgeScript),
 		writeListings: redis.NewScript(listingsWriteScript),
+		nameWhole:     redis.NewScript(wholeWriteScript),
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // Bounds of the answers in an exchange's own form that are kept of one exchange. A bot asks a handful of such questions again
-// and again. The largest of Binance are 1.8 MB for the 24 h figures of 3,200 symbols, and its list of pairs, of which 3.3 MB
-// are on record for 2,183 symbols, with hundreds of names of permissions each come since.
+// and again. The largest of Binance are 1.8 MB for the 24 h figures of 3,200 symbols. Its list of pairs is not among them: see
+// wholeList.
 const (
 	maxNatives     = 64
 	maxNativeBytes = 16 << 20

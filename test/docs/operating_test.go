@@ -61,7 +61,7 @@ func firsts(all [][]string) []string {
 // TestREADME_operatingNamesExist: each word that an operator is told to look for is one that the gateway writes.
 func TestREADME_operatingNamesExist(t *testing.T) {
 	degraded, lines, metrics := operating(t)
-	want := []string{fleet.DegradedFile, fleet.DegradedRedis, fleet.DegradedOperations, cache.DegradedRead, cache.DegradedWrite, cache.DegradedValues, dial.Degraded, app.DegradedTLS, keys.Degraded}
+	want := []string{fleet.DegradedFile, fleet.DegradedRedis, fleet.DegradedOperations, cache.DegradedRead, cache.DegradedWrite, cache.DegradedValues, cache.DegradedLists, dial.Degraded, app.DegradedTLS, keys.Degraded}
 	if got := firsts(degraded); !slices.Equal(got, want) {
 		t.Errorf("degraded words are %v, want %v", got, want)
 	}

@@ -52,6 +52,7 @@ type App struct {
 	guard    *resilience.Guard
 	gates    *fleet.Gates
 	store    *cache.Store
+	whole    *cache.Whole
 	hub      *hub.Hub
 	feed     *feed.Feed
 	warmer   *warmer
@@ -114,6 +115,7 @@ func New(conf config.Config, o Options) (*App, error) {
 	a.store = cache.New(cache.Config{
 		FreshFor: conf.FreshFor, BookTTL: conf.StaleMaxAge, Prefix: conf.Redis.KeyPrefix, Exchanges: a.ids,
 	}, a.redis, o.Log, a.registry)
+	a.whole = cache.NewWhole(cache.Config{Prefix: conf.Redis.KeyPrefix}, conf.StateDir, a.redis, o.Log)
 	a.newFeed(venues)
 	a.warmer = newWarmer(a.ids, o.Log)
 	a.warmer.watch = a.warmPair
@@ -173,7 +175,7 @@ func (a *App) Background(ctx context.Context) error {
 	adopt := func(ctx context.Context) error {
 		return o.keeper.Run(ctx, func([]market.Override) { o.desk.Adopt() })
 	}
-	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, gates, a.keys.Run, a.certificate.run, a.feed.Run, a.warmer.run,
+	return Together(ctx, a.books.Run, a.accounts.Run, a.store.Run, a.whole.Run, gates, a.keys.Run, a.certificate.run, a.feed.Run, a.warmer.run,
 		adopt, o.journal.Run, o.desk.Run, o.board.Run, a.webhook.Run)
 }
 

@@ -14,7 +14,7 @@ import (
 func (a *App) booksConfig(v venues, windows map[market.ExchangeID][]market.Maintenance) gateway.BooksConfig {
 	c := a.conf
 	return gateway.BooksConfig{
-		Venues: v.public, Books: a.store, Lists: a.store, Inventory: a.guard, Local: localBooks{a.feed},
+		Venues: v.public, Books: a.store, Lists: a.store, Whole: a.whole, Inventory: a.guard, Local: localBooks{a.feed},
 		Withheld: a.operations.overrides, Maintenance: windows, OnMaintenance: a.maintained,
 		Streamed: func(id market.ExchangeID) bool { return a.feed.Status(id).WarmUp.Wanted > 0 },
 		FreshFor: c.FreshFor, StaleWait: c.StaleWait, StaleWarnAfter: c.StaleWarnAfter, StaleMaxAge: c.StaleMaxAge,
@@ -46,7 +46,7 @@ func (a *App) apiConfig(o Options) (api.Config, error) {
 
 // degraded lists what does not work as configured, each part once: several keep something in the same directory.
 func (a *App) degraded() []string {
-	all := slices.Concat(a.gates.Degraded(), a.operations.keeper.Degraded(), a.store.Degraded(), a.keys.Degraded(), a.certificate.degraded(),
+	all := slices.Concat(a.gates.Degraded(), a.operations.keeper.Degraded(), a.store.Degraded(), a.whole.Degraded(), a.keys.Degraded(), a.certificate.degraded(),
 		a.shortage.Degraded())
 	return slices.DeleteFunc(Parts(), func(part string) bool { return !slices.Contains(all, part) })
 }

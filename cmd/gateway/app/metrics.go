@@ -50,7 +50,7 @@ func (m *metrics) reloaded(err error) {
 func Parts() []string {
 	return []string{
 		fleet.DegradedFile, fleet.DegradedRedis, fleet.DegradedOperations,
-		cache.DegradedRead, cache.DegradedWrite, cache.DegradedValues, keys.Degraded, DegradedTLS,
+		cache.DegradedRead, cache.DegradedWrite, cache.DegradedValues, cache.DegradedLists, keys.Degraded, DegradedTLS,
 		dial.Degraded,
 	}
 }
