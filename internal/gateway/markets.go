@@ -24,6 +24,16 @@ func (b *Books) Markets(ctx context.Context, exchange market.ExchangeID) (*Marke
 	return m, nil
 }
 
+// Reach is Markets for the gateway itself, which wants to know at its start whether an exchange answers: it is no use of the
+// exchange, and no answer that a caller got.
+func (b *Books) Reach(ctx context.Context, exchange market.ExchangeID) (*Markets, error) {
+	v := b.venues[exchange]
+	if v == nil {
+		return nil, unknownExchange(exchange, b.order)
+	}
+	return b.markets(ctx, v)
+}
+
 // markets takes the steps of the row.
 func (b *Books) markets(ctx context.Context, v *venue) (*Markets, error) {
 	refused := v.peek(market.OpListings)

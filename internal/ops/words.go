@@ -267,7 +267,7 @@ func (v *view) booksText() string {
 	case answers >= allErrors && l.Errors == answers:
 		return fmt.Sprintf("all of %d answers in the last 2 min were errors", answers)
 	case l.Stale+l.Errors > 0 && !v.balancesRefused() && v.state == StateFailing:
-		return "live answers again, as far as is known"
+		return "some answers were errors or stale"
 	}
 	return ""
 }

@@ -48,7 +48,7 @@ func (r *reached) kind() market.Kind {
 }
 
 func (a *App) reach(ctx context.Context, id market.ExchangeID) reached {
-	m, err := a.books.Markets(ctx, id)
+	m, err := a.books.Reach(ctx, id)
 	return reached{id: id, markets: m, err: err}
 }
 
