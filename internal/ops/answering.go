@@ -5,6 +5,10 @@ import "exchange-gateway/internal/market"
 // allErrors is from how many answers on their all being errors says that an exchange does not answer.
 const allErrors = 5
 
+// fewOf is how many answers one that is stale or an error may be among without a word: of a thousand that a minute brings, one may
+// always come late. The alert on refused books has the same bound.
+const fewOf = 100
+
 // answering is what clients get, of the answers that they got and of those that they would get.
 func (v *view) answering() AnsweringStatus {
 	l := &v.lately
@@ -14,7 +18,7 @@ func (v *view) answering() AnsweringStatus {
 		answers >= allErrors && l.Errors == answers,
 		pairs == 0 && balances && l.Errors == answers:
 		return AnsweringNone
-	case l.Stale+l.Errors+l.Pairs.Stale+l.Pairs.None > 0, balances:
+	case (l.Stale+l.Errors)*fewOf > answers, l.Pairs.Stale+l.Pairs.None > 0, balances:
 		return AnsweringSome
 	case l.Wanted+l.Pairs.Wanted > 0:
 		return AnsweringWanted

@@ -65,6 +65,14 @@ func TestBoard_stateFollowsFromAnswers(t *testing.T) {
 			ops.Lately{Errors: 4, Pairs: ops.PairOutlook{Live: 1}},
 			ops.AnsweringSome, ops.StateFailing, ops.LevelDegraded, ops.LevelDegraded, "of 4 answers in the last 2 min 4 were errors",
 		},
+		"one answer of a hundred": {
+			nothing, ops.Lately{Live: 99, Stale: 1, Pairs: ops.PairOutlook{Live: 1}},
+			ops.AnsweringLive, ops.StateClosed, ops.LevelOK, ops.LevelOK, "All is well: 2 exchanges answer.",
+		},
+		"two of a hundred": {
+			nothing, ops.Lately{Live: 98, Stale: 1, Errors: 1, Pairs: ops.PairOutlook{Live: 1}},
+			ops.AnsweringSome, ops.StateFailing, ops.LevelDegraded, ops.LevelDegraded, "1 were errors and 1 stale",
+		},
 		"one of two pairs": {
 			open(market.ClassMarketData),
 			ops.Lately{Stale: 9, Errors: 9, Pairs: ops.PairOutlook{Stale: 1, None: 1}},
