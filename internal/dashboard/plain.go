@@ -20,7 +20,7 @@ type plain struct {
 
 func newPlain(files *assets, overview func() *ops.Overview) *plain {
 	t := template.Must(template.New("plain.html").Funcs(template.FuncMap{
-		"state": stateWord, "circuit": circuitWord, "class": className, "what": overrideWord, "client": clientName, "word": word, "age": age,
+		"state": ops.State.Text, "circuit": circuitWord, "class": className, "what": overrideWord, "client": clientName, "word": word, "age": age,
 		"at": at, "ago": ago, "until": until,
 		"atp": func(t *time.Time) string { return atOr(t, "") },
 		"in":  func(now time.Time, t *time.Time) string { return until(now, *t) },
@@ -66,10 +66,10 @@ func writeText(buf *bytes.Buffer, o *ops.Overview) {
 		fmt.Fprintf(buf, "the gateway itself: %s\n", printable(d))
 	}
 
-	rows(buf, "\nEXCHANGE\tSTATE\tSINCE\tNEXT PROBE\tCLIENTS GET\tWHY", func(row func(...any)) {
+	rows(buf, "\nEXCHANGE\tSTATE\tSINCE\tNEXT TRY\tCLIENTS GET\tWHY", func(row func(...any)) {
 		for i := range o.Exchanges {
 			e := &o.Exchanges[i]
-			row(e.ID, stateWord(e.State), ago(o.Now, e.Since), probe(o.Now, e.NextProbe, e.ProbeDue), dash(e.Clients), dash(e.Why))
+			row(e.ID, e.State.Text(), ago(o.Now, e.Since), probe(o.Now, e.NextProbe, e.ProbeDue), dash(e.Clients), dash(e.Why))
 		}
 	})
 	writeCircuits(buf, o)

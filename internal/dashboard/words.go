@@ -10,18 +10,11 @@ import (
 	"exchange-gateway/internal/ops"
 )
 
-// stateWord is what a person reads for a state: its own name, in one word. The page's script has the same words.
-func stateWord(s ops.State) string {
-	if s == ops.StateNotAsked {
-		return "not asked"
-	}
-	return strings.ReplaceAll(string(s), "_", "-")
-}
-
-func circuitWord(s market.CircuitState) string { return stateWord(ops.State(s)) }
+// circuitWord is the state of a circuit, as the API and the metrics have it.
+func circuitWord(s market.CircuitState) string { return strings.ReplaceAll(string(s), "_", "-") }
 
 func className(c market.Class, family string) string {
-	name := strings.ReplaceAll(string(c), "_", " ")
+	name := market.ClassText(c)
 	if family != "" {
 		name += " (" + family + ")"
 	}

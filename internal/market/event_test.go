@@ -96,7 +96,7 @@ func TestMaintenance_isActiveInItsTime(t *testing.T) {
 // TestEvent_inWords: what a tired person reads.
 func TestEvent_inWords(t *testing.T) {
 	want := []string{
-		"okx market data (v5): open, 5 failures in a row (timeout), next probe at 02:01:00 UTC",
+		"okx market data (v5): failing, 5 failures in a row (timeout), next try at 02:01:00 UTC",
 		"binance: nothing is sent to the endpoint books before 02:01:00 UTC (banned)",
 		"night: withhold okx BTC/USDT until 02:01:00 UTC (wrong <book>)",
 		"okx stream: the isolation by night has ended (maintenance)",

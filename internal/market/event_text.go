@@ -38,27 +38,28 @@ func (o *Override) Ending() string {
 }
 
 func (e *Event) circuitText() string {
-	s := fmt.Sprintf("%s %s: %s", e.Circuit.Exchange, ClassText(e.Circuit.Class), stateText(e.To))
+	s := fmt.Sprintf("%s %s: %s", e.Circuit.Exchange, ClassText(e.Circuit.Class), CircuitText(e.To))
 	if e.Circuit.Family != "" {
-		s = fmt.Sprintf("%s %s (%s): %s", e.Circuit.Exchange, ClassText(e.Circuit.Class), e.Circuit.Family, stateText(e.To))
+		s = fmt.Sprintf("%s %s (%s): %s", e.Circuit.Exchange, ClassText(e.Circuit.Class), e.Circuit.Family, CircuitText(e.To))
 	}
 	if why := CauseText(e.Cause, e.Window, e.Kind); why != "" {
 		s += ", " + why
 	}
 	if !e.Until.IsZero() && e.To == CircuitOpen {
-		s += ", next probe at " + clock(e)
+		s += ", next try at " + clock(e)
 	}
 	return s
 }
 
-func stateText(s CircuitState) string {
+// CircuitText is what a circuit finds, as people say it.
+func CircuitText(s CircuitState) string {
 	switch s {
 	case CircuitClosed:
-		return "closed"
+		return "answers"
 	case CircuitOpen:
-		return "open"
+		return "failing"
 	case CircuitHalfOpen:
-		return "half-open"
+		return "trying"
 	}
 	return string(s)
 }

@@ -86,7 +86,7 @@ func (f *flap) line(now time.Time) string {
 	if f.count == 1 {
 		changes = "change"
 	}
-	return fmt.Sprintf("%s: %d %s in %s, now %s", name, f.count, changes, span(now.Sub(f.since)), f.last.To)
+	return fmt.Sprintf("%s: %d %s in %s, now %s", name, f.count, changes, span(now.Sub(f.since)), market.CircuitText(f.last.To))
 }
 
 // span is a duration in words, at least a second.

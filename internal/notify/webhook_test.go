@@ -61,14 +61,14 @@ func TestWebhook_whatHappensTogetherIsOneMessage(t *testing.T) {
 		r := start(t, func(c *notify.Config) { c.Dashboard = "https://ops.example.com/?a=1&b=2" })
 		r.Notify(opened())
 		time.Sleep(2 * time.Second)
-		one(t, r.receiver.got(), "gw-1: okx market data: open, 5 failures in a row (timeout)\nhttps://ops.example.com/?a=1&amp;b=2")
+		one(t, r.receiver.got(), "gw-1: okx market data: failing, 5 failures in a row (timeout)\nhttps://ops.example.com/?a=1&amp;b=2")
 		r.Notify(closed())
 		time.Sleep(300 * time.Millisecond)
 		r.Notify(action("books are wrong"))
 		r.Note("okx: the isolation by night ends at 05:30 UTC (books are wrong)")
 		time.Sleep(time.Second)
 		one(t, r.receiver.got(), "gw-1: "+
-			"\n- okx market data: closed, the probe succeeded"+
+			"\n- okx market data: answers, the probe succeeded"+
 			"\n- night: isolate okx (books are wrong)"+
 			"\n- okx: the isolation by night ends at 05:30 UTC (books are wrong)"+
 			"\nhttps://ops.example.com/?a=1&amp;b=2")
@@ -177,11 +177,11 @@ func TestWebhook_foldsACircuitThatFlaps(t *testing.T) {
 		time.Sleep(time.Minute)
 		got := r.receiver.got()
 		want := []string{
-			"gw-1: okx market data: open, 5 failures in a row (timeout)", "gw-1: okx market data: closed, the probe succeeded",
-			"gw-1: okx market data: open, 5 failures in a row (timeout)", "gw-1: okx market data: closed, the probe succeeded",
-			"gw-1: okx market data: 5 changes in 41 s, now open",
-			"gw-1: okx market data: 12 changes in 2 min, now open",
-			"gw-1: okx market data: 8 changes in 2 min, now open",
+			"gw-1: okx market data: failing, 5 failures in a row (timeout)", "gw-1: okx market data: answers, the probe succeeded",
+			"gw-1: okx market data: failing, 5 failures in a row (timeout)", "gw-1: okx market data: answers, the probe succeeded",
+			"gw-1: okx market data: 5 changes in 41 s, now failing",
+			"gw-1: okx market data: 12 changes in 2 min, now failing",
+			"gw-1: okx market data: 8 changes in 2 min, now failing",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("25 changes are told as %q, want %q", got, want)
@@ -192,7 +192,7 @@ func TestWebhook_foldsACircuitThatFlaps(t *testing.T) {
 		}
 		r.Notify(closed()) // it was quiet: told by itself
 		time.Sleep(2 * time.Second)
-		one(t, r.receiver.got(), "gw-1: okx market data: closed, the probe succeeded")
+		one(t, r.receiver.got(), "gw-1: okx market data: answers, the probe succeeded")
 	})
 }
 
@@ -305,7 +305,7 @@ func TestWebhook_aStopTellsWhatIsLeft(t *testing.T) {
 		if took := r.stop(); took != 0 {
 			t.Errorf("stopped after %v", took)
 		}
-		one(t, r.receiver.got(), "gw-1: okx market data: open, 5 failures in a row (timeout)")
+		one(t, r.receiver.got(), "gw-1: okx market data: failing, 5 failures in a row (timeout)")
 		r.counts(t, 1, 0, 0)
 	})
 }

@@ -116,7 +116,7 @@ func TestBoard_words(t *testing.T) {
 		"all well": {func(*rig) {}, words{
 			ops.StateClosed, ops.LevelOK, "", "Live answers.", ops.LevelOK, "All is well: 2 exchanges answer.", 0, 0,
 		}},
-		"open, books stale, balances refused": {func(r *rig) {
+		"open, books stale, balances are refused": {func(r *rig) {
 			trip(r, okx, market.ClassMarketData, 3*time.Minute)
 			trip(r, okx, market.ClassAccount, 3*time.Minute)
 			r.answers.served = []market.ServedBook{{
@@ -126,10 +126,10 @@ func TestBoard_words(t *testing.T) {
 			time.Sleep(134 * time.Second)
 		}, words{
 			ops.StateOpen, ops.LevelDegraded,
-			"Market data open for 2 min 14 s after 5 failures in a row (timeout); also account open for 2 min 14 s.",
-			"Books are served stale, the oldest 8 s old; balances refused.", ops.LevelDegraded,
-			"okx: market data open for 2 min 14 s after 5 failures in a row (timeout); also account open for 2 min 14 s; " +
-				"books are served stale, the oldest 8 s old; balances refused.",
+			"Market data failing for 2 min 14 s, after 5 failures in a row (timeout). Also account failing for 2 min 14 s.",
+			"Books are served stale, the oldest 8 s old; balances are refused.", ops.LevelDegraded,
+			"okx: market data failing for 2 min 14 s, after 5 failures in a row (timeout). Also account failing for 2 min 14 s. " +
+				"Books are served stale, the oldest 8 s old; balances are refused. Next try at 00:03:00 UTC.",
 			134 * time.Second, 46 * time.Second,
 		}},
 		"open since before its last probe": {func(r *rig) {
@@ -141,9 +141,9 @@ func TestBoard_words(t *testing.T) {
 			})
 		}, words{
 			ops.StateOpen, ops.LevelDegraded,
-			"Market data open for 1 min 5 s after 5 failures in a row (timeout); the probe failed (timeout).",
+			"Market data failing for 1 min 5 s, after 5 failures in a row (timeout). The probe failed (timeout).",
 			"Books are served stale.", ops.LevelDegraded,
-			"okx: market data open for 1 min 5 s after 5 failures in a row (timeout); the probe failed (timeout); books are served stale.",
+			"okx: market data failing for 1 min 5 s, after 5 failures in a row (timeout). The probe failed (timeout). Books are served stale. Next try at 00:01:15 UTC.",
 			65 * time.Second, 10 * time.Second,
 		}},
 		"being probed": {func(r *rig) {
@@ -153,13 +153,13 @@ func TestBoard_words(t *testing.T) {
 				st.State, st.OpenUntil, st.Cause = market.CircuitHalfOpen, time.Time{}, market.CauseProbeStarted
 			})
 		}, words{
-			ops.StateHalfOpen, ops.LevelDegraded, "Market data is being probed, after 6 s of trouble.", "Books are served stale.",
-			ops.LevelDegraded, "okx: market data is being probed, after 6 s of trouble; books are served stale.", 6 * time.Second, 0,
+			ops.StateHalfOpen, ops.LevelDegraded, "Market data is being tried, after 6 s of failing.", "Books are served stale.",
+			ops.LevelDegraded, "okx: market data is being tried, after 6 s of failing. Books are served stale.", 6 * time.Second, 0,
 		}},
 		"streams alone": {func(r *rig) { trip(r, okx, market.ClassStream, time.Minute) }, words{
-			ops.StateOpen, ops.LevelNotice, "Stream open for under 1 s after 5 failures in a row (timeout).",
+			ops.StateOpen, ops.LevelNotice, "Stream failing for under 1 s, after 5 failures in a row (timeout).",
 			"Books are live by request; streams are stale.", ops.LevelNotice,
-			"okx: stream open for under 1 s after 5 failures in a row (timeout); books are live by request; streams are stale.", 0, time.Minute,
+			"okx: stream failing for under 1 s, after 5 failures in a row (timeout). Books are live by request; streams are stale. Next try at 00:01:00 UTC.", 0, time.Minute,
 		}},
 		"requests alone": {func(r *rig) {
 			r.feed.status = &ops.Streams{Live: 3}
@@ -167,9 +167,9 @@ func TestBoard_words(t *testing.T) {
 			trip(r, binance, market.ClassMarketData, time.Minute)
 			r.set(binance, market.ClassMarketData, func(st *market.CircuitStatus) { st.State = market.CircuitClosed })
 		}, words{
-			ops.StateOpen, ops.LevelDegraded, "Market data open for under 1 s after 5 failures in a row (timeout).",
+			ops.StateOpen, ops.LevelDegraded, "Market data failing for under 1 s, after 5 failures in a row (timeout).",
 			"3 streamed books stay live; other books are served stale.", ops.LevelDegraded,
-			"okx: market data open for under 1 s after 5 failures in a row (timeout); 3 streamed books stay live; other books are served stale.",
+			"okx: market data failing for under 1 s, after 5 failures in a row (timeout). 3 streamed books stay live; other books are served stale. Next try at 00:01:00 UTC.",
 			0, time.Minute,
 		}},
 		"banned": {func(r *rig) {
@@ -180,9 +180,9 @@ func TestBoard_words(t *testing.T) {
 			time.Sleep(time.Minute)
 		}, words{
 			ops.StateBanned, ops.LevelDegraded, "Shut until 02:00 UTC, for 1 min so far: it refuses our address (banned), and nothing is sent before.",
-			"Books are served stale; balances refused.", ops.LevelDegraded,
-			"okx: shut until 02:00 UTC, for 1 min so far: it refuses our address (banned), and nothing is sent before; " +
-				"books are served stale; balances refused.", time.Minute, 0,
+			"Books are served stale; balances are refused.", ops.LevelDegraded,
+			"okx: shut until 02:00 UTC, for 1 min so far: it refuses our address (banned), and nothing is sent before. " +
+				"Books are served stale; balances are refused.", time.Minute, 0,
 		}},
 		"isolated": {func(r *rig) {
 			r.desk.Do(t.Context(), ops.Order{Verb: market.VerbIsolate, Exchange: okx, Reason: "wrong prices", Actor: "night"})
@@ -190,7 +190,7 @@ func TestBoard_words(t *testing.T) {
 		}, words{
 			ops.StateIsolated, ops.LevelNotice, "All of it is isolated until 01:00 UTC by night: wrong prices.",
 			"Books are served stale; balances answer 503 isolated.", ops.LevelNotice,
-			"okx: all of it is isolated until 01:00 UTC by night: wrong prices; books are served stale; balances answer 503 isolated.",
+			"okx: all of it is isolated until 01:00 UTC by night: wrong prices. Books are served stale; balances answer 503 isolated.",
 			time.Minute, 0,
 		}},
 		"streams isolated, balances in trouble": {func(r *rig) {
@@ -198,17 +198,17 @@ func TestBoard_words(t *testing.T) {
 			trip(r, okx, market.ClassAccount, time.Minute)
 		}, words{
 			ops.StateIsolated, ops.LevelDegraded,
-			"Stream is isolated until 01:00 UTC by night: r; beside that, account open for under 1 s after 5 failures in a row (timeout).",
-			"Books are live by request; streams are stale; balances refused.", ops.LevelDegraded,
-			"okx: stream is isolated until 01:00 UTC by night: r; beside that, account open for under 1 s after 5 failures in a row (timeout); " +
-				"books are live by request; streams are stale; balances refused.", 0, 0,
+			"Stream is isolated until 01:00 UTC by night: r. Beside that, account failing for under 1 s, after 5 failures in a row (timeout).",
+			"Books are live by request; streams are stale; balances are refused.", ops.LevelDegraded,
+			"okx: stream is isolated until 01:00 UTC by night: r. Beside that, account failing for under 1 s, after 5 failures in a row (timeout). " +
+				"Books are live by request; streams are stale; balances are refused.", 0, 0,
 		}},
 		"a pair withheld": {func(r *rig) {
 			r.desk.Do(t.Context(), ops.Order{Verb: market.VerbWithhold, Exchange: okx, Pair: btc, Reason: "crossed", Actor: "night"})
 		}, words{
 			ops.StateWithheld, ops.LevelNotice, "BTC/USDT is withheld until 01:00 UTC by night: crossed.",
 			"The withheld pairs answer 503 withheld.", ops.LevelNotice,
-			"okx: BTC/USDT is withheld until 01:00 UTC by night: crossed; the withheld pairs answer 503 withheld.", 0, 0,
+			"okx: BTC/USDT is withheld until 01:00 UTC by night: crossed. The withheld pairs answer 503 withheld.", 0, 0,
 		}},
 		"maintenance": {func(r *rig) {
 			r.answers.maintenance = []market.Maintenance{{
@@ -226,7 +226,7 @@ func TestBoard_words(t *testing.T) {
 		}, words{
 			ops.StateLimited, ops.LevelNotice, "Limited until 00:00:30 UTC: account (rate_limited).",
 			"What is limited is stale or refused, the rest is live.", ops.LevelNotice,
-			"okx: limited until 00:00:30 UTC: account (rate_limited); what is limited is stale or refused, the rest is live.", 0, 0,
+			"okx: limited until 00:00:30 UTC: account (rate_limited). What is limited is stale or refused, the rest is live.", 0, 0,
 		}},
 		"pairs and an endpoint limited": {func(r *rig) {
 			gate := func(kind market.ScopeKind, name string, why market.Kind, d time.Duration) market.GateStatus {
@@ -246,9 +246,9 @@ func TestBoard_words(t *testing.T) {
 			trip(r, okx, market.ClassMarketData, time.Minute)
 			trip(r, binance, market.ClassMarketData, time.Minute)
 		}, words{
-			ops.StateOpen, ops.LevelDegraded, "Market data open for under 1 s after 5 failures in a row (timeout).", "Books are served stale.",
-			ops.LevelDown, "No exchange answers. binance: market data open for under 1 s after 5 failures in a row (timeout); books are served stale. " +
-				"Also the market data circuit of okx is open.",
+			ops.StateOpen, ops.LevelDegraded, "Market data failing for under 1 s, after 5 failures in a row (timeout).", "Books are served stale.",
+			ops.LevelDown, "No exchange answers. binance: market data failing for under 1 s, after 5 failures in a row (timeout). Books are served stale. " +
+				"Next try at 00:01:00 UTC. Also okx market data is failing.",
 			0, time.Minute,
 		}},
 	} {

@@ -81,36 +81,50 @@ func (d *Desk) known(id market.ExchangeID, pair market.Pair) bool {
 
 // afterRelease is what clients see of a release, and what goes on being in force.
 func (d *Desk) afterRelease(o *Order, ended []market.Override, now time.Time) string {
-	var said []string
-	isolated, withheld := 0, 0
+	if len(ended) == 0 {
+		said := "Nothing was in force that this ends, so nothing changes."
+		return strings.Join(append([]string{said}, d.stillInForce(o.Exchange, now)...), " ")
+	}
+	isolated, withheld := false, false
+	lifted := make([]string, 0, maxLifted)
 	for i := range ended {
-		if ended[i].Kind == market.OverrideIsolate {
-			isolated++
-		} else {
-			withheld++
+		v := &ended[i]
+		isolated = isolated || v.Kind == market.OverrideIsolate
+		withheld = withheld || v.Kind == market.OverrideWithhold
+		if len(lifted) < maxLifted {
+			lifted = append(lifted, fmt.Sprintf("%s (%s: %s)", overrideText(v, now), v.Actor, v.Reason))
 		}
 	}
-	switch {
-	case len(ended) == 0:
-		said = append(said, "Nothing was in force that this ends, so nothing changes.")
-	case isolated > 0:
+	text := joined(lifted)
+	if more := len(ended) - len(lifted); more > 0 {
+		text = fmt.Sprintf("%s and %d more", strings.Join(lifted, ", "), more)
+	}
+	said := []string{"Lifted: " + stopped(text)}
+	if isolated {
 		said = append(said, fmt.Sprintf("Requests go to %s again; clients get live answers as soon as it answers.", target(o.Exchange, o.Class)))
 	}
-	if withheld > 0 {
+	if withheld {
 		what := string(o.Exchange)
 		if !o.Pair.IsZero() {
 			what = o.Pair.String() + " of " + what
 		}
 		said = append(said, fmt.Sprintf("Reads of %s are answered again, and streams of it begin with a fresh book.", what))
 	}
-	for _, v := range d.cfg.Overrides.List(o.Exchange) {
-		said = append(said, fmt.Sprintf("Still in force: %s (%s: %s).", overrideText(&v, now), v.Actor, v.Reason))
-		if len(said) == 5 {
-			said = append(said, "There is more.")
-			break
+	return strings.Join(append(said, d.stillInForce(o.Exchange, now)...), " ")
+}
+
+// maxLifted is how many of what a release ended, and of what it left, are named.
+const maxLifted = 3
+
+// stillInForce names what is in force on an exchange.
+func (d *Desk) stillInForce(id market.ExchangeID, now time.Time) (said []string) {
+	for _, v := range d.cfg.Overrides.List(id) {
+		if len(said) == maxLifted {
+			return append(said, "There is more.")
 		}
+		said = append(said, fmt.Sprintf("Still in force: %s (%s: %s).", overrideText(&v, now), v.Actor, v.Reason))
 	}
-	return strings.Join(said, " ")
+	return said
 }
 
 // overrideText is an override as people say it: "okx account isolated until 05:30 UTC".

@@ -31,7 +31,7 @@ func headline(views []view) (Level, string) {
 	case level == LevelOK:
 		return LevelOK, calm(views)
 	}
-	text := string(worst.id) + ": " + worst.why + "; " + worst.clients + "." + others(views, worst)
+	text := string(worst.id) + ": " + stopped(sentences(worst.why, worst.clients, worst.nextText())) + others(views, worst)
 	switch {
 	case silent > 0 && heard == 0:
 		level = LevelDown
@@ -108,9 +108,9 @@ func (v *view) brief() string {
 	case StateIsolated:
 		return target(v.id, v.isolation().Class) + " is isolated"
 	case StateOpen:
-		return fmt.Sprintf("the %s circuit of %s is open", circuitName(v.worst), v.id)
+		return fmt.Sprintf("%s %s is failing", v.id, circuitName(v.worst))
 	case StateHalfOpen:
-		return fmt.Sprintf("the %s circuit of %s is being probed", circuitName(v.worst), v.id)
+		return fmt.Sprintf("%s %s is being tried", v.id, circuitName(v.worst))
 	case StateWithheld:
 		if pairs := v.withheldPairs(); len(pairs) > 1 {
 			return fmt.Sprintf("%d pairs of %s are withheld", len(pairs), v.id)

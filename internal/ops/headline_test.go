@@ -13,8 +13,8 @@ import (
 // put in force.
 func TestBoard_headlineNamesEveryExchangeThatIsNotWell(t *testing.T) {
 	const (
-		withheld = "books, prices, 24 h statistics and balances answer 503 withheld."
-		stale    = "books are served stale; balances answer 503 isolated."
+		withheld = "Books, prices, 24 h statistics and balances answer 503 withheld."
+		stale    = "Books are served stale; balances answer 503 isolated."
 	)
 	act := func(r *rig, verb market.Verb, id market.ExchangeID, change ...func(*ops.Order)) {
 		o := ops.Order{Verb: verb, Exchange: id}
@@ -38,40 +38,40 @@ func TestBoard_headlineNamesEveryExchangeThatIsNotWell(t *testing.T) {
 			act(r, market.VerbIsolate, binance)
 			act(r, market.VerbWithhold, okx)
 			open(r, binance, market.ClassStream) // isolated, so nobody's trouble
-		}, ops.LevelDown, "No exchange answers. okx: all of it is withheld until 01:00 UTC by night: wrong prices; " + withheld + " Also binance is isolated."},
+		}, ops.LevelDown, "No exchange answers. okx: all of it is withheld until 01:00 UTC by night: wrong prices. " + withheld + " Also binance is isolated."},
 		"in either order": {func(r *rig) {
 			act(r, market.VerbIsolate, okx, func(o *ops.Order) { o.Class = market.ClassAccount })
 			act(r, market.VerbWithhold, binance)
-		}, ops.LevelNotice, "binance: all of it is withheld until 01:00 UTC by night: wrong prices; " + withheld + " Also okx account is isolated."},
+		}, ops.LevelNotice, "binance: all of it is withheld until 01:00 UTC by night: wrong prices. " + withheld + " Also okx account is isolated."},
 		"isolated is worse than pairs withheld": {func(r *rig) {
 			act(r, market.VerbWithhold, binance, pair("A"))
 			act(r, market.VerbWithhold, binance, pair("B"))
 			act(r, market.VerbIsolate, okx)
-		}, ops.LevelNotice, "okx: all of it is isolated until 01:00 UTC by night: wrong prices; " + stale + " Also 2 pairs of binance are withheld."},
+		}, ops.LevelNotice, "okx: all of it is isolated until 01:00 UTC by night: wrong prices. " + stale + " Also 2 pairs of binance are withheld."},
 		"trouble that nobody wanted comes first": {func(r *rig) {
 			act(r, market.VerbWithhold, binance)
 			open(r, okx, market.ClassMarketData)
-		}, ops.LevelDown, "No exchange answers. okx: market data open for under 1 s; books are served stale. Also binance is withheld."},
+		}, ops.LevelDown, "No exchange answers. okx: market data failing for under 1 s. Books are served stale. Also binance is withheld."},
 		"both on one exchange": {func(r *rig) {
 			act(r, market.VerbIsolate, okx)
 			act(r, market.VerbWithhold, okx)
-		}, ops.LevelNotice, "okx: all of it is isolated until 01:00 UTC by night: wrong prices; " +
-			"besides, all of it is withheld until 01:00 UTC by night: wrong prices; " + withheld},
+		}, ops.LevelNotice, "okx: all of it is isolated until 01:00 UTC by night: wrong prices. " +
+			"Besides, all of it is withheld until 01:00 UTC by night: wrong prices. " + withheld},
 		"a pair of an exchange in trouble": {func(r *rig) {
 			act(r, market.VerbWithhold, okx, pair("BTC"))
 			open(r, okx, market.ClassAccount)
-		}, ops.LevelDegraded, "okx: account open for under 1 s; besides, BTC/USDT is withheld until 01:00 UTC by night: wrong prices; " +
-			"the withheld pairs answer 503 withheld; balances refused."},
+		}, ops.LevelDegraded, "okx: account failing for under 1 s. Besides, BTC/USDT is withheld until 01:00 UTC by night: wrong prices. " +
+			"The withheld pairs answer 503 withheld; balances are refused."},
 		"limited, and in maintenance": {func(r *rig) {
 			act(r, market.VerbIsolate, binance)
 			r.guard.gates = []market.GateStatus{{
 				Exchange: okx, Scope: market.Scope{Kind: market.ScopeSymbol, Name: "A-B"}, Kind: market.KindSuspect, Until: time.Now().Add(time.Minute),
 			}}
-		}, ops.LevelNotice, "binance: all of it is isolated until 01:00 UTC by night: wrong prices; " + stale + " Also okx is limited."},
+		}, ops.LevelNotice, "binance: all of it is isolated until 01:00 UTC by night: wrong prices. " + stale + " Also okx is limited."},
 		"everything is withheld": {func(r *rig) {
 			act(r, market.VerbWithhold, binance)
 			act(r, market.VerbWithhold, okx)
-		}, ops.LevelDown, "No exchange answers. binance: all of it is withheld until 01:00 UTC by night: wrong prices; " + withheld + " Also okx is withheld."},
+		}, ops.LevelDown, "No exchange answers. binance: all of it is withheld until 01:00 UTC by night: wrong prices. " + withheld + " Also okx is withheld."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -172,3 +172,29 @@ func TestDesk_checksTheList(t *testing.T) {
 		t.Error("what was withheld without a list cannot be released with one")
 	}
 }
+
+// TestDesk_aReleaseSaysWhatItLifts: who releases "everything" learns what everything was.
+func TestDesk_aReleaseSaysWhatItLifts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig("b1", nil)
+		r.do(t, ops.Order{Verb: market.VerbIsolate, Exchange: okx})
+		r.do(t, ops.Order{Verb: market.VerbWithhold, Exchange: okx, Pair: btc})
+		out := r.do(t, ops.Order{Verb: market.VerbRelease, Exchange: okx})
+		want := "Lifted: okx isolated until 01:00 UTC (night: wrong prices) and BTC/USDT of okx withheld until 01:00 UTC (night: wrong prices). Requests go to okx again"
+		if !strings.HasPrefix(out.Clients, want) {
+			t.Errorf("got  %s\nwant %s...", out.Clients, want)
+		}
+	})
+}
+
+// TestBoard_anIsolationThatNobodyFeels tells of no refusal: there was none.
+func TestBoard_anIsolationThatNobodyFeels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig("b1", nil)
+		r.answers.lately = map[market.ExchangeID]ops.Lately{okx: {}}
+		r.do(t, ops.Order{Verb: market.VerbIsolate, Exchange: okx})
+		if got := r.board.Overview().Exchanges[1]; got.State != ops.StateIsolated || got.Clients != "Nobody asks." {
+			t.Errorf("%s: %q", got.State, got.Clients)
+		}
+	})
+}

@@ -48,14 +48,35 @@ func clockTime(t, now time.Time) string {
 // sentence begins with a capital letter and ends with a full stop. It is not for text that begins with an exchange's id, which
 // is written as it is typed; nor is a pair at the beginning changed.
 func sentence(s string) string {
-	first, n := utf8.DecodeRuneInString(s)
-	if n == 0 {
+	if s == "" {
 		return ""
 	}
-	if word, _, _ := strings.Cut(s, " "); !strings.Contains(word, "/") {
-		s = string(unicode.ToUpper(first)) + s[n:]
+	return stopped(capital(s))
+}
+
+// capital begins with a capital letter, unless it begins with a pair.
+func capital(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	if word, _, _ := strings.Cut(s, " "); n == 0 || strings.Contains(word, "/") {
+		return s
 	}
-	return stopped(s)
+	return string(unicode.ToUpper(first)) + s[n:]
+}
+
+// sentences makes one text of several: each but the first begins with a capital letter, and the last has no full stop yet. Empty
+// ones are left out.
+func sentences(all ...string) string {
+	text := ""
+	for _, s := range all {
+		switch {
+		case s == "":
+		case text == "":
+			text = s
+		default:
+			text = stopped(text) + " " + capital(s)
+		}
+	}
+	return text
 }
 
 // stopped ends with a full stop, or with the mark that is there.
@@ -80,4 +101,20 @@ func joined(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// Text is what an exchange does, as people say it. Closed, open and half-open are states of circuits.
+func (s State) Text() string {
+	switch s {
+	case StateClosed:
+		return "answers"
+	case StateOpen, StateFailing:
+		return "failing"
+	case StateHalfOpen:
+		return "trying"
+	case StateNotAsked:
+		return "not asked"
+	case StateBanned, StateIsolated, StateWithheld, StateMaintenance, StateLimited:
+	}
+	return string(s)
 }

@@ -13,11 +13,11 @@ import (
 func (v *view) whyText(h *history) string {
 	switch v.state {
 	case StateBanned:
-		return v.banText() + v.duringMaintenance() + v.besideThat()
+		return sentences(v.banText(), v.duringMaintenance(), v.besideIsolated(), v.besideWithheld())
 	case StateIsolated:
-		return v.isolatedText(h) + v.besideThat()
+		return sentences(v.isolatedText(h), v.besideWithheld())
 	case StateOpen, StateHalfOpen:
-		return v.troubleText(v.worst, h) + v.alsoText(h) + v.duringMaintenance() + v.besideThat()
+		return sentences(v.troubleText(v.worst, h), v.alsoText(h), v.duringMaintenance(), v.besideWithheld())
 	case StateWithheld:
 		return v.withheldText()
 	case StateMaintenance:
@@ -37,7 +37,7 @@ func (v *view) whyText(h *history) string {
 func (v *view) failingText() string {
 	l := &v.lately
 	if answers := l.Live + l.Stale + l.Errors; l.Stale+l.Errors > 0 {
-		return fmt.Sprintf("of %d answers in the last 2 min %d were errors and %d stale, though no circuit is open", answers, l.Errors, l.Stale)
+		return fmt.Sprintf("of %d answers in the last 2 min %d were errors and %d stale, though no call is held back", answers, l.Errors, l.Stale)
 	}
 	return "it did not answer when it was last asked"
 }
@@ -50,16 +50,21 @@ func (v *view) notAskedText() string {
 	return "not asked since " + clockTime(v.lately.AskedAt, v.now)
 }
 
-// besideThat names what operators put in force and the state does not tell: a worse one hides it.
-func (v *view) besideThat() string {
-	text := ""
-	if o := v.isolation(); o != nil && v.state == StateBanned {
-		text = fmt.Sprintf("; besides, %s isolated until %s by %s", isolatedWhat(o), clockTime(o.Until, v.now), o.Actor)
+// besideIsolated names the isolation that a worse state hides.
+func (v *view) besideIsolated() string {
+	o := v.isolation()
+	if o == nil {
+		return ""
 	}
-	if v.withholding() != nil {
-		text += "; besides, " + v.withheldText()
+	return fmt.Sprintf("besides, %s isolated until %s by %s", isolatedWhat(o), clockTime(o.Until, v.now), o.Actor)
+}
+
+// besideWithheld names the withholding that a worse state hides.
+func (v *view) besideWithheld() string {
+	if v.withholding() == nil {
+		return ""
 	}
-	return text
+	return "besides, " + v.withheldText()
 }
 
 // banText is a gate that shuts the whole exchange.
@@ -81,26 +86,23 @@ func (v *view) duringMaintenance() string {
 	if v.window() == nil {
 		return ""
 	}
-	return "; " + v.maintenanceText()
+	return v.maintenanceText()
 }
 
-// troubleText is one circuit: "market data open for 2 min 14 s after 5 failures in a row (timeout)".
+// troubleText is one circuit: "market data failing for 2 min 14 s, after 5 failures in a row (timeout)".
 func (v *view) troubleText(st *market.CircuitStatus, h *history) string {
 	left := h.departed(st)
 	length := Span(v.now.Sub(left.at))
 	if st.State == market.CircuitHalfOpen {
-		return fmt.Sprintf("%s is being probed, after %s of trouble", circuitName(st), length)
+		return fmt.Sprintf("%s is being tried, after %s of failing", circuitName(st), length)
 	}
-	text := fmt.Sprintf("%s open for %s", circuitName(st), length)
+	text := fmt.Sprintf("%s failing for %s", circuitName(st), length)
 	if left.why != "" {
-		text += " after " + left.why
+		text += ", after " + left.why
 	}
 	// Why it opened at first is told above; that it was tried again since is news.
 	if again := market.CauseText(st.Cause, st.Window, st.LastKind); st.Cause == market.CauseProbeFailed && again != left.why {
-		text += "; " + again
-	}
-	if st.ProbeDue {
-		text += "; the next call will probe it"
+		text = sentences(text, again)
 	}
 	return text
 }
@@ -118,9 +120,9 @@ func (v *view) alsoText(h *history) string {
 	var also []string
 	for i := range v.circuits {
 		if st := &v.circuits[i]; st != v.worst && st.State != market.CircuitClosed {
-			state := "open"
+			state := "failing"
 			if st.State == market.CircuitHalfOpen {
-				state = "being probed"
+				state = "being tried"
 			}
 			also = append(also, fmt.Sprintf("%s %s for %s", circuitName(st), state, Span(v.now.Sub(h.departed(st).at))))
 		}
@@ -128,14 +130,14 @@ func (v *view) alsoText(h *history) string {
 	if len(also) == 0 {
 		return ""
 	}
-	return "; also " + joined(also)
+	return "also " + joined(also)
 }
 
 func (v *view) isolatedText(h *history) string {
 	o := v.isolation()
 	text := fmt.Sprintf("%s isolated until %s by %s: %s", isolatedWhat(o), clockTime(o.Until, v.now), o.Actor, o.Reason)
 	if v.worst != nil {
-		text += "; beside that, " + v.troubleText(v.worst, h)
+		text = sentences(text, "beside that, "+v.troubleText(v.worst, h))
 	}
 	return text
 }
@@ -207,6 +209,20 @@ func (v *view) limitedText() string {
 	return fmt.Sprintf("limited until %s: %s", clockTime(latest, v.now), text)
 }
 
+// nextText is when it is tried next, "" where that is not known or said already.
+func (v *view) nextText() string {
+	if v.state != StateOpen {
+		return ""
+	}
+	switch st := v.worst; {
+	case st.ProbeDue:
+		return "the next call tries it"
+	case st.OpenUntil.After(v.now):
+		return "next try at " + clockTime(st.OpenUntil, v.now)
+	}
+	return ""
+}
+
 // clientsText is what clients get now.
 func (v *view) clientsText() string {
 	var said []string
@@ -217,10 +233,7 @@ func (v *view) clientsText() string {
 		said = append(said, "the withheld pairs answer 503 withheld")
 	}
 	if v.unasked() {
-		if v.dead() {
-			return strings.Join(append(said, "nobody asks; the next one who does finds out whether it answers"), "; ")
-		}
-		return strings.Join(append(said, "nobody asks"), "; ")
+		return strings.Join(append(said, v.nobodyText()), "; ")
 	}
 	if text := v.booksText(); text != "" {
 		said = append(said, text)
@@ -229,13 +242,13 @@ func (v *view) clientsText() string {
 	}
 	switch worst, isolated := v.class(market.ClassAccount); {
 	case v.ban() != nil:
-		said = append(said, "balances refused")
+		said = append(said, "balances are refused")
 	case isolated:
 		said = append(said, "balances answer 503 isolated")
 	case worst == market.CircuitHalfOpen:
-		said = append(said, "balances refused until the probe is answered")
+		said = append(said, "balances are refused until it answers")
 	case worst != market.CircuitClosed:
-		said = append(said, "balances refused")
+		said = append(said, "balances are refused")
 	}
 	switch {
 	case len(said) > 0:
@@ -245,6 +258,15 @@ func (v *view) clientsText() string {
 		return "live answers"
 	}
 	return strings.Join(said, "; ")
+}
+
+// nobodyText is what stands for the answers where nobody asks: of what would be refused nothing is told as if it were.
+func (v *view) nobodyText() string {
+	switch _, isolated := v.class(market.ClassMarketData); {
+	case v.ban() != nil || isolated || !v.dead():
+		return "nobody asks"
+	}
+	return "nobody asks; the next one who does finds out whether it answers"
 }
 
 // booksText is what those get who ask for books, "" if live ones.

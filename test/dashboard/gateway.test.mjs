@@ -86,7 +86,7 @@ describe('an outage', () => {
 
     for (const id of venues) await gateway.heal(id);
     for (const id of venues) await state(page, id, 'closed');
-    await page.waitForFunction(() => /closed/.test(document.querySelector('#events-list .what').textContent), null, { timeout: SLOW });
+    await page.waitForFunction(() => /answers/.test(document.querySelector('#events-list .what').textContent), null, { timeout: SLOW });
   });
 });
 

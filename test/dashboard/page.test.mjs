@@ -80,7 +80,7 @@ describe('every state at once', () => {
   });
 
   shown('the colours follow the scheme without a reload, charts included', () => ({}), async ({ page }) => {
-    const ink = () => page.$eval('#x-binance .spark:nth-child(2) canvas', (c) => {
+    const ink = () => page.$eval('#x-okx .spark:nth-child(2) canvas', (c) => {
       const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);
       let i = data.length - 4;
       while (i > 0 && data[i + 3] < 255) i -= 4;

@@ -209,7 +209,7 @@ describe('what is in force', () => {
 describe('words', () => {
   it('an event is a sentence', () => {
     const said = sentence({ at: iso(T), type: 'circuit', exchange: 'okx', class: 'market_data', from: 'closed', to: 'open', cause: 'consecutive', kind: 'timeout', window: { consecutive: 5 } });
-    assert.equal(said, 'okx market data closed → open: 5 failures in a row (timeout)');
+    assert.equal(said, 'okx market data answers → failing: 5 failures in a row (timeout)');
     assert.equal(sentence({ at: iso(T), type: 'action', verb: 'reload', actor: 'night', reason: 'new keys' }), 'night reloaded the configuration: new keys');
     assert.equal(sentence({ at: iso(T), type: 'override', override: 'withhold', exchange: 'okx', symbol: 'BTC/USDT', actor: 'night' }), 'withholding of okx BTC/USDT by night ended');
   });

@@ -36,7 +36,7 @@ func TestDemo_outageAndRecovery(t *testing.T) {
 	}
 	spent := eventually(t, 40*time.Second, "the book is live again", func() bool { return !ask().Stale })
 	t.Logf("live again %v after a stale book was first seen", spent)
-	for _, words := range []string{"[simulated] says that it is in maintenance", "circuit of order books open", "stale, ", "is healthy again", "live again after"} {
+	for _, words := range []string{"[simulated] says that it is in maintenance", "market data is failing: ", "stale, ", "is healthy again", "live again after"} {
 		eventually(t, 5*time.Second, "the demo says "+words, func() bool { return strings.Contains(p.out.String(), words) })
 	}
 	if key := regexp.MustCompile(`Bearer (gw_\w+)`).FindStringSubmatch(p.out.String()); key == nil {

@@ -36,7 +36,7 @@ func (a *App) beginOperations() error {
 	o.journal = ops.NewJournal(ops.JournalConfig{Keeper: kept{o.keeper}, Logger: a.log, Registerer: a.registry})
 	var err error
 	a.webhook, err = notify.New(notify.Config{
-		URL: a.conf.Webhook.URL, Instance: a.instance(), Dashboard: a.conf.Webhook.Dashboard, Log: a.log, Metrics: a.registry,
+		URL: a.conf.Webhook.URL, Instance: a.instance(), Dashboard: a.conf.ExternalURL, Log: a.log, Metrics: a.registry,
 	})
 	return err
 }

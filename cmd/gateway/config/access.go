@@ -94,7 +94,7 @@ func (c *Config) Hosts() []string {
 			all = append(all, name)
 		}
 	}
-	if u, err := url.Parse(c.Webhook.Dashboard); err == nil && u.Hostname() != "" {
+	if u, err := url.Parse(c.ExternalURL); err == nil && u.Hostname() != "" {
 		all = append(all, u.Hostname())
 	}
 	slices.Sort(all)

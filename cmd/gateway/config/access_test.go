@@ -98,8 +98,20 @@ func TestAdminScheme(t *testing.T) {
 func TestHosts(t *testing.T) {
 	c := config.Default()
 	c.Listen, c.AdminListen, c.AllowedHosts = "market.internal:8080", ":8081", []string{"gateway"}
-	c.Webhook.Dashboard = "https://desk.example.com:8081/ui"
+	c.ExternalURL = "https://desk.example.com:8081/ui"
 	if got := strings.Join(c.Hosts(), " "); got != "desk.example.com gateway market.internal" {
 		t.Errorf("hosts are %s", got)
+	}
+}
+
+// TestExternalURL is where links begin: no secret belongs there, and nothing that would end up behind the path.
+func TestExternalURL(t *testing.T) {
+	for text, good := range map[string]bool{
+		"https://gateway.example.com": true, "http://127.0.0.1:8081/": true, "https://example.com/gateway": true, "": true,
+		"gateway.example.com": false, "https://u:p@example.com": false, "https://example.com/?a=1": false, "ftp://example.com": false,
+	} {
+		if _, err := load(t, "", nil, []string{"external_url=" + text}); (err == nil) != good || err != nil && strings.Contains(err.Error(), "u:p") {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }

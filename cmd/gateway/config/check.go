@@ -25,6 +25,7 @@ func (p *problems) check(c *Config) {
 	p.listeners(c)
 	p.when(!instanceRule.MatchString(c.Instance), "instance", "may hold letters, digits, dots, - and _ only, at most 63 of them")
 	p.webhook(c.Webhook)
+	p.externalURL(c.ExternalURL)
 	p.access(c)
 	p.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	p.oneOf("log.format", c.Log.Format, "auto", "json", "text")
@@ -89,16 +90,21 @@ func (p *problems) redis(r Redis) {
 	}
 }
 
-// webhook checks the shape of the addresses. The webhook's own is not shown: it is a secret.
+// externalURL checks the address that links begin with: what is put behind it must be a path.
+func (p *problems) externalURL(text string) {
+	if text == "" {
+		return
+	}
+	u, err := url.Parse(text)
+	p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "", "external_url",
+		"is no http or https URL without a query: write for example https://gateway.example.com")
+}
+
+// webhook checks the shape of the address. It is not shown: it is a secret.
 func (p *problems) webhook(w Webhook) {
 	if !w.URL.IsZero() {
 		u, err := url.Parse(w.URL.Reveal())
 		p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "", "webhook.url", "is no http or https URL")
-	}
-	if w.Dashboard != "" {
-		u, err := url.Parse(w.Dashboard)
-		p.when(err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "", "webhook.dashboard",
-			"is no http or https URL: write for example https://gateway.example.com")
 	}
 }
 

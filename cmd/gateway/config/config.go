@@ -21,6 +21,7 @@ type Config struct {
 	CORSOrigins    []string      `yaml:"cors_origins,omitzero"`    // web pages of these origins may read market data
 	AllowedHosts   []string      `yaml:"allowed_hosts,omitzero"`   // names by which callers without a key may ask, beside this machine's
 	ClientDefaults Quota         `yaml:"client_defaults"`          // of clients for which the keys file says nothing
+	ExternalURL    string        `yaml:"external_url,omitzero"`    // the admin listener as people reach it, for links to the dashboard and the runbooks
 	StateDir       string        `yaml:"state_dir"`                // gate ends and keys
 	KeysFile       string        `yaml:"keys_file"`                // client keys; empty means keys.yaml in StateDir
 	Redis          Redis         `yaml:"redis"`                    //
@@ -47,9 +48,8 @@ type Quota struct {
 // Webhook is where changes of state are told to people, in the form that Slack and its likes take. Without a URL nobody
 // is told.
 type Webhook struct {
-	URL       market.Secret `yaml:"url,omitzero"` // whoever knows it can post
-	URLFile   string        `yaml:"url_file,omitzero"`
-	Dashboard string        `yaml:"dashboard,omitzero"` // the dashboard's address as those people reach it, for links
+	URL     market.Secret `yaml:"url,omitzero"` // whoever knows it can post
+	URLFile string        `yaml:"url_file,omitzero"`
 }
 
 // Redis is the optional store that survives restarts. Without an address there is none.

@@ -26,14 +26,6 @@ func (v *voice) line(who, format string, args ...any) {
 	fmt.Fprintf(v.out, "%02d:%02d  %-9s %s\n", int(at.Minutes()), int(at.Seconds())%60, who, fmt.Sprintf(format, args...))
 }
 
-// classWords are the classes as a person says them.
-var classWords = map[market.Class]string{
-	market.ClassMarketData: "order books",
-	market.ClassReference:  "reference data",
-	market.ClassAccount:    "balances",
-	market.ClassStream:     "streams",
-}
-
 // causeWords say why a circuit opened.
 var causeWords = map[market.Cause]string{
 	market.CauseConsecutive: "too many failures in a row",
@@ -50,14 +42,14 @@ func (v *voice) event(e market.Event) {
 		v.line(string(e.Gate.Exchange), "gate closed (%s): nothing is sent for %v", e.Kind, left)
 		return
 	}
-	who, what := string(e.Circuit.Exchange), classWords[e.Circuit.Class]
+	who, what := string(e.Circuit.Exchange), market.ClassText(e.Circuit.Class)
 	switch e.To {
 	case market.CircuitOpen:
-		v.line(who, "circuit of %s open: %s, the last one %s; calls fail at once, next probe in %v", what, causeWords[e.Cause], e.Kind, left)
+		v.line(who, "%s is failing: %s, the last one %s; calls fail at once, next try in %v", what, causeWords[e.Cause], e.Kind, left)
 	case market.CircuitHalfOpen:
-		v.line(who, "circuit of %s half-open: one probe is on its way", what)
+		v.line(who, "%s is tried: one request is on its way", what)
 	case market.CircuitClosed:
-		v.line(who, "circuit of %s closed: the exchange answers", what)
+		v.line(who, "%s answers again", what)
 	}
 }
 

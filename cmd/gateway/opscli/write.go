@@ -55,14 +55,14 @@ func (t *table) row(cells ...string) { fmt.Fprintln(t.w, strings.Join(cells, "\t
 
 // exchange writes one exchange. The lines before its table are not part of any column.
 func (t *table) exchange(p paint, w io.Writer, x *ops.Exchange, whole bool) {
-	fmt.Fprintf(w, "\n%s  %s", x.ID, p.level(x.Level, string(x.State)))
+	fmt.Fprintf(w, "\n%s  %s", x.ID, p.level(x.Level, x.State.Text()))
 	if x.Since != nil {
 		fmt.Fprintf(w, " for %s", ops.Span(t.now.Sub(*x.Since)))
 	}
 	if x.NextProbe != nil && x.NextProbe.After(t.now) {
-		fmt.Fprintf(w, ", next probe in %s", ops.Span(x.NextProbe.Sub(t.now)))
+		fmt.Fprintf(w, ", next try in %s", ops.Span(x.NextProbe.Sub(t.now)))
 	} else if x.ProbeDue {
-		fmt.Fprint(w, ", the next call is the probe")
+		fmt.Fprint(w, ", the next call tries it")
 	}
 	fmt.Fprintln(w)
 	for _, s := range []string{x.Why, x.Clients} {

@@ -1,19 +1,28 @@
-// One card per exchange, always in the same order and place: a person finds okx without reading.
+// One card per exchange, the worst first and the healthy ones small: on a phone what is broken is what one sees.
 
 import { h, patch, $ } from './dom.js';
 import { badge, icon } from './icons.js';
 import { sparks } from './sparks.js';
-import { stateWord, meaning, className, overrideWords, scope } from './words.js';
+import { stateWord, circuitWord, meaning, className, overrideWords, scope, WORST } from './words.js';
 import { span, countdown, age, time, exact, minute, ms } from './time.js';
+
+const LEVELS = ['down', 'degraded', 'notice', 'ok'];
+
+/** bySeverity sorts exchanges, the worst first; those that are as bad as each other stay in the order of their names.
+ * @param {any[]} exchanges @returns {any[]} */
+export function bySeverity(exchanges) {
+  const rank = (/** @type {any} */ e) => LEVELS.indexOf(e.level) * WORST.length + WORST.indexOf(e.state);
+  return exchanges.toSorted((a, b) => rank(a) - rank(b));
+}
 
 /** cards @param {any} store @param {any} me */
 export function cards(store, me) {
-  patch($('exchanges'), store.overview.exchanges.map((/** @type {any} */ e, /** @type {number} */ i) => card(e, i, store.now, ms(store.overview.started_at), me)));
+  patch($('exchanges'), bySeverity(store.overview.exchanges).map((/** @type {any} */ e, /** @type {number} */ i) => card(e, i, store.now, ms(store.overview.started_at), me)));
 }
 
 /** @param {any} e @param {number} i @param {number} now @param {number} started @param {any} me */
 function card(e, i, now, started, me) {
-  return h('article', { key: e.id, id: `x-${e.id}`, class: `card s-${e.state}`, tabindex: '-1', 'data-exchange': e.id, 'aria-labelledby': `n-${e.id}` },
+  return h('article', { key: e.id, id: `x-${e.id}`, class: `card s-${e.state}${small(e) ? ' small' : ''}`, tabindex: '-1', 'data-exchange': e.id, 'aria-labelledby': `n-${e.id}` },
     h('div', { class: 'cardhead' },
       h('h2', { id: `n-${e.id}` }, e.id),
       badge(e.state, stateWord(e.state)),
@@ -31,15 +40,18 @@ function card(e, i, now, started, me) {
     actions(e, me));
 }
 
+/** small tells that there is nothing to say of an exchange but that it answers, or that nobody asks. @param {any} e */
+const small = (e) => e.level === 'ok' && !e.overrides.length && !e.gates.length && !e.maintenance.length;
+
 /** fact @param {string} name @param {any} value */
 const fact = (name, value) => h('div', { key: name }, h('dt', null, name), h('dd', null, value));
 
 /** probe is the countdown. @param {any} e @param {number} now */
 function probe(e, now) {
-  if (e.probe_due) return h('p', { class: 'next', key: 'next' }, 'Probe due: the next call finds out whether it answers.');
+  if (e.probe_due) return h('p', { class: 'next', key: 'next' }, 'The next call tries it.');
   if (!e.next_probe_at) return null;
   const left = ms(e.next_probe_at) - now;
-  return h('p', { class: 'next', key: 'next' }, 'Next probe ',
+  return h('p', { class: 'next', key: 'next' }, 'Next try ',
     h('span', { class: 'countdown', title: exact(e.next_probe_at) }, left > 0 ? `in ${countdown(left)}` : 'now'));
 }
 
@@ -56,7 +68,7 @@ function beside(e, now) {
   if (e.overrides.length > 0) {
     const bad = e.circuits.filter((/** @type {any} */ c) => c.state !== 'closed');
     lines.push(h('li', { key: 'computed' }, icon(bad[0]?.state ?? 'closed'), h('span', null, 'computed beside it: ',
-      bad.map((/** @type {any} */ c) => `${className(c.class, c.family)} ${stateWord(c.state)}`).join(', ') || 'every circuit closed')));
+      bad.map((/** @type {any} */ c) => `${className(c.class, c.family)} ${circuitWord(c.state)}`).join(', ') || 'every circuit closed')));
   }
   return h('ul', { class: 'force', key: 'force' }, lines);
 }

@@ -4,7 +4,7 @@
 import { h, patch, $ } from './dom.js';
 import { badge } from './icons.js';
 import { table } from './tables.js';
-import { stateWord, className, percent } from './words.js';
+import { circuitWord, className, percent } from './words.js';
 import { span, countdown, exact, ms } from './time.js';
 
 /** circuitKey names a circuit in the drawer and in links. @param {string} exchange @param {any} c */
@@ -27,7 +27,7 @@ function row(exchange, c, now) {
     class: `s-${c.isolated ? 'isolated' : c.state}`,
     cells: [
       h('button', { type: 'button', class: 'open', 'data-act': 'drawer', 'data-key': `circuit:${key}` }, `${exchange} ${className(c.class, c.family)}`),
-      badge(c.state, stateWord(c.state)),
+      badge(c.state, circuitWord(c.state)),
       c.isolated ? badge('isolated', 'isolated') : 'none',
       h('span', { title: exact(c.since) }, span(now - ms(c.since)), next(c, now)),
       `${w.failures} of ${w.settled}, limit ${percent(t.rate)}`,

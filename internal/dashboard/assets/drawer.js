@@ -6,7 +6,7 @@ import { badge } from './icons.js';
 import { circuitKey, worst } from './circuits.js';
 import { bookKey, ageNow } from './books.js';
 import { table } from './tables.js';
-import { stateWord, className, percent } from './words.js';
+import { circuitWord, className, percent } from './words.js';
 import { span, age, countdown, time, exact, ms } from './time.js';
 
 /** meta @param {string} name */
@@ -54,7 +54,7 @@ function circuitParts(e, c, now) {
   const milli = (/** @type {number} */ n) => age(n);
   return [
     h('h2', { id: 'drawer-title' }, `${e.id} ${className(c.class, c.family)}`),
-    h('p', null, badge(c.state, `computed: ${stateWord(c.state)}`), ' ', c.isolated && badge('isolated', 'override: isolated')),
+    h('p', null, badge(c.state, `computed: ${circuitWord(c.state)}`), ' ', c.isolated && badge('isolated', 'override: isolated')),
     facts([
       ['Since', h('span', { title: exact(c.since) }, `${time(c.since, now)}, for ${span(now - ms(c.since))}`)],
       ['Last change', c.cause_text || 'none'],

@@ -4,7 +4,7 @@ import { $ } from './dom.js';
 import { newStore } from './store.js';
 import { stream } from './stream.js';
 import { headline, line, frozen, foot } from './header.js';
-import { cards } from './cards.js';
+import { cards, bySeverity } from './cards.js';
 import { circuits } from './circuits.js';
 import { books } from './books.js';
 import { budgets } from './budgets.js';
@@ -29,7 +29,7 @@ const link = stream(take);
 const session = newSession(draw, () => link.reopen());
 const drawer = newDrawer(session.me);
 const orders = newOrders(store, session.me, toast);
-const keyboard = keys({ order, exchanges: () => (store.overview?.exchanges ?? []).map((/** @type {any} */ e) => e.id) });
+const keyboard = keys({ order, exchanges: () => bySeverity(store.overview?.exchanges ?? []).map((/** @type {any} */ e) => e.id) });
 
 if (new URLSearchParams(location.search).has('kiosk')) document.documentElement.classList.add('kiosk');
 

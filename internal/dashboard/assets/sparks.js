@@ -31,7 +31,9 @@ export function sparks(e, up) {
   const xs = s.attempts.map((/** @type {number} */ _, /** @type {number} */ i) => i);
   const step = s.step_ms / 1000, stamp = `${s.from} ${n}`;
   const seconds = Math.max(step, Math.min(n * step, up / 1000)); // before its start it asked for nothing, which is no rate
-  const attempts = sum(s.attempts), failures = sum(s.failures), refused = sum(s.refused), retries = sum(s.retries);
+  // What the gateway asked for of its own accord was refused to nobody.
+  const turned = e.answering?.status === 'not_asked' ? s.refused.map(() => 0) : s.refused;
+  const attempts = sum(s.attempts), failures = sum(s.failures), refused = sum(turned), retries = sum(s.retries);
   const limit = e.circuits.find((/** @type {any} */ c) => c.class === 'market_data')?.thresholds.rate ?? null;
   const ratio = s.attempts.map((/** @type {number} */ a, /** @type {number} */ i) => (a ? s.failures[i] / a : null));
   const p50 = newest(s.p50_ms), p99 = newest(s.p99_ms);
@@ -44,7 +46,7 @@ export function sparks(e, up) {
     spark('Requests', requests, {
       stamp,
       xs,
-      ys: [s.attempts.map((/** @type {number} */ a, /** @type {number} */ i) => (a + s.refused[i]) / step), s.attempts.map((/** @type {number} */ a) => a / step)],
+      ys: [s.attempts.map((/** @type {number} */ a, /** @type {number} */ i) => (a + turned[i]) / step), s.attempts.map((/** @type {number} */ a) => a / step)],
     }, `${rate(attempts / seconds)} sent, ${rate(refused / seconds)} refused, ${attempts ? (retries / attempts).toFixed(2) : '0'} retries each`));
 }
 

@@ -73,7 +73,7 @@ function lane(l, from, to, since) {
   const at = (/** @type {number} */ t) => `${(100 * (Math.max(from, t) - from)) / (to - from)}%`;
   const width = (/** @type {any} */ s) => `${(100 * (s.to - Math.max(from, s.from))) / (to - from)}%`;
   const bad = l.all.filter((/** @type {any} */ s) => s.state !== 'closed');
-  const words = bad.length === 0 ? `${l.id}: closed all the time` : `${l.id}: ${bad.slice(-5).map((/** @type {any} */ s) => name(s, to)).join('; ')}`;
+  const words = bad.length === 0 ? `${l.id}: answered all the time` : `${l.id}: ${bad.slice(-5).map((/** @type {any} */ s) => name(s, to)).join('; ')}`;
   return h('div', { class: 'lane', key: l.id },
     h('span', { class: 'lanename' }, l.id),
     h('div', { class: 'track' },
@@ -106,6 +106,6 @@ function list(lanes, now) {
     key: `${l.id}-${s.from}`,
     cells: [l.id, stateWord(s.state), time(s.from, now), s.to >= now ? 'now' : time(s.to, now), span(s.to - s.from), String(s.opens), String(s.probes)],
   })));
-  return rows.length ? table('States other than closed', ['Exchange', 'State', 'From', 'To', 'For', 'Times opened', 'Probes'], rows)
-    : h('p', { class: 'quiet' }, 'Every exchange was closed all the time.');
+  return rows.length ? table('When an exchange did not plainly answer', ['Exchange', 'State', 'From', 'To', 'For', 'Times opened', 'Tries'], rows)
+    : h('p', { class: 'quiet' }, 'Every exchange answered all the time.');
 }

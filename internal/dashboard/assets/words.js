@@ -3,9 +3,12 @@
 import { span, time, minute, ms } from './time.js';
 
 /** @type {Record<string, string>} */
-const STATES = { half_open: 'half-open', not_asked: 'not asked' };
-/** stateWord @param {string} s */
+const STATES = { closed: 'answers', open: 'failing', half_open: 'trying', not_asked: 'not asked' };
+/** stateWord is what an exchange does. @param {string} s */
 export const stateWord = (s) => STATES[s] ?? s;
+
+/** circuitWord is the state of a circuit, as the API and the metrics have it. @param {string} s */
+export const circuitWord = (s) => s.replace(/_/g, '-');
 
 /** Bad states first: of two that are true at once, the earlier one is shown. */
 export const WORST = ['banned', 'isolated', 'open', 'half_open', 'failing', 'withheld', 'maintenance', 'limited', 'not_asked', 'closed'];
@@ -14,7 +17,7 @@ export const WORST = ['banned', 'isolated', 'open', 'half_open', 'failing', 'wit
 const MEANING = {
   banned: 'the exchange shut us out: no request is sent until the ban ends',
   isolated: 'an operator isolated it: no request is sent, probes included',
-  open: 'it does not answer: no request is sent until the next probe',
+  open: 'it does not answer: no request is sent until the next try',
   half_open: 'one request is on its way to find out whether it answers again',
   failing: 'clients get stale answers or errors',
   withheld: 'an operator withheld it: reads are refused',
@@ -60,7 +63,7 @@ export function sentence(e) {
   const until = e.until ? ` until ${time(e.until, ms(e.at))}` : '';
   switch (e.type) {
     case 'circuit': {
-      const next = e.to === 'open' && e.until ? `; next probe at ${time(e.until)}` : '';
+      const next = e.to === 'open' && e.until ? `; next try at ${time(e.until)}` : '';
       return `${e.exchange} ${className(e.class, e.family)} ${stateWord(e.from)} → ${stateWord(e.to)}: ${cause(e)}${next}`;
     }
     case 'gate':
