@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/api/cork"
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/compat"
@@ -47,6 +48,7 @@ type call struct {
 	verdict quota.Verdict  // what the client's quota said
 	dialect compat.Dialect // of the facade that answers, nil for all else
 
+	conn   *cork.Conn         // nil where an answer cannot be held back: it is not a GET's, or not on a plain connection
 	span   market.RequestSpan // nil without one
 	doc    doc
 	values []string // room for the header values of this request; it outlives the call, see header
@@ -95,6 +97,7 @@ func (c *call) sendBody(status int, contentType []string, body []byte) {
 	h["X-Content-Type-Options"] = noSniff
 	c.header("Content-Length", strconv.Itoa(len(body)))
 	c.tellQuota(time.Now())
+	c.conn.Hold(len(body))
 	c.WriteHeader(status)
 	_, _ = c.Write(body) // a caller that left is seen by the server, and there is nobody to tell
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"exchange-gateway/docs/openapi"
+	"exchange-gateway/internal/api/cork"
 	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/api/session"
 	"exchange-gateway/internal/api/stream"
@@ -134,6 +135,7 @@ func (s *Server) HTTPServer(h http.Handler) *http.Server {
 			}
 		},
 		BaseContext: func(net.Listener) context.Context { return s.base },
+		ConnContext: cork.Context,
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // broken connections of callers
 	}
 }
@@ -144,6 +146,9 @@ func (s *Server) front(router http.Handler, public bool) http.Handler {
 	return s.believing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := s.calls.get(w, time.Now())
 		c.public, c.proxied = public, s.proxied(r)
+		if r.Method == http.MethodGet {
+			c.conn = cork.Of(r.Context())
+		}
 		c.id = s.ids.of(r)
 		c.header("X-Request-Id", c.id)
 		defer s.finish(c, r)

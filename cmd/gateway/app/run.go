@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"exchange-gateway/internal/api/cork"
 )
 
 // Addresses are where the gateway listens.
@@ -84,7 +86,7 @@ func (a *App) listen(ctx context.Context) (public, admin net.Listener, err error
 	}
 	public, admin = a.bound(public, admin, descriptors())
 	if a.certificate == nil {
-		return public, admin, nil
+		return cork.Listen(public), admin, nil
 	}
 	if err := a.certificate.load(); err != nil {
 		return nil, nil, errors.Join(err, public.Close(), admin.Close())
