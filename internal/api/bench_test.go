@@ -81,8 +81,8 @@ func TestAllocations_ofAWarmBook(t *testing.T) {
 			w.h = make(http.Header)
 			h.ServeHTTP(w, req)
 		})
-		if n > 25 {
-			t.Errorf("%s: %v allocations, want at most 25", name, n)
+		if n > 16 {
+			t.Errorf("%s: %v allocations, want at most 16", name, n)
 		}
 		t.Logf("%s: %v allocations", name, n)
 	}
@@ -103,8 +103,8 @@ func TestAllocations_withoutAKey(t *testing.T) {
 		w.h = make(http.Header)
 		h.ServeHTTP(w, req)
 	})
-	if n > 16 {
-		t.Errorf("%v allocations, want at most 16", n)
+	if n > 10 {
+		t.Errorf("%v allocations, want at most 10", n)
 	}
 	t.Logf("%v allocations", n)
 }

@@ -41,6 +41,8 @@ type call struct {
 	key    *keys.Key
 	note   note
 
+	exchange market.ExchangeID // of the path, "" where the router found the route
+
 	public  bool           // it came to the public listener
 	proxied bool           // through a trusted proxy: it is not from this machine
 	cookie  string         // of the session that stands for the key, "" without one
@@ -78,7 +80,7 @@ func (p *callPool) put(c *call) {
 // not reused: the server may still read it when the call has ended.
 func (c *call) header(name, value string) {
 	if len(c.values) == cap(c.values) {
-		c.values = make([]string, 0, 4)
+		c.values = make([]string, 0, 6) // what a book has, asked for with a key
 	}
 	n := len(c.values)
 	c.values = append(c.values, value)

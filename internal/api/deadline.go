@@ -55,8 +55,16 @@ func (d *deadline) Deadline() (time.Time, bool) {
 // Done implements context.Context.
 func (d *deadline) Done() <-chan struct{} { return d.arm().Done() }
 
-// Err implements context.Context.
-func (d *deadline) Err() error { return d.arm().Err() }
+// Err implements context.Context. Whoever looks in passing has no timer set for it.
+func (d *deadline) Err() error {
+	d.mu.Lock()
+	armed, at := d.armed, d.at
+	d.mu.Unlock()
+	if armed == nil && time.Until(at) > 0 {
+		return d.Context.Err()
+	}
+	return d.arm().Err()
+}
 
 // Value implements context.Context. Once armed it is the armed context that answers, so that contexts made of this one
 // find it and need no goroutine to hear of its end.

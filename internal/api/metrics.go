@@ -17,8 +17,8 @@ import (
 // is kept: a request costs no look-up by label.
 type metrics struct {
 	requests *prometheus.CounterVec
-	usual    map[Route]map[int]prometheus.Counter
-	duration map[Route]prometheus.Observer
+	usual    [routeCount]map[int]prometheus.Counter
+	duration [routeCount]prometheus.Observer
 	inFlight prometheus.GaugeFunc
 	problems map[Code]prometheus.Counter
 	panics   prometheus.Counter
@@ -40,8 +40,6 @@ func newMetrics(reg prometheus.Registerer, version string, slots *inFlight, watc
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_panics_total", Help: "Panics of handlers, each answered as an internal error.",
 		}),
-		usual:    make(map[Route]map[int]prometheus.Counter),
-		duration: make(map[Route]prometheus.Observer),
 		problems: make(map[Code]prometheus.Counter),
 	}
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{

@@ -58,7 +58,10 @@ func (s *Server) bookQuery(c *call, r *http.Request, q *query) (ask gateway.Book
 
 // exchange reads the exchange of the path. A name that is not enabled gets no further, also not into the log.
 func (s *Server) exchange(c *call, r *http.Request) (market.ExchangeID, error) {
-	id := market.ExchangeID(chi.URLParam(r, "exchange"))
+	id := c.exchange
+	if id == "" {
+		id = market.ExchangeID(chi.URLParam(r, "exchange"))
+	}
 	if !slices.Contains(s.exchangeIDs, id) {
 		return "", s.unknownExchange("The path", "")
 	}
@@ -84,6 +87,9 @@ func (s *Server) fresh(c *call, f *gateway.Freshness, freshFor time.Duration) {
 	c.header("Cache-Status", cacheStatus(f, freshFor))
 }
 
+// hits are what most answers say.
+var hits = [...]string{"exchange-gateway; hit; ttl=0", "exchange-gateway; hit; ttl=1"}
+
 // cacheStatus is RFC 9211. The ttl of a stale answer is negative, and only then: a book that its stream vouches for is
 // live at any age. Where freshFor is zero nothing is kept.
 func cacheStatus(f *gateway.Freshness, freshFor time.Duration) string {
@@ -96,6 +102,9 @@ func cacheStatus(f *gateway.Freshness, freshFor time.Duration) string {
 	var buf [96]byte
 	b := append(buf[:0], "exchange-gateway; hit; ttl="...)
 	ttl := -seconds(f.Age - freshFor) // rounded down
+	if !f.Stale && ttl < int64(len(hits)) {
+		return hits[max(ttl, 0)]
+	}
 	if f.Stale {
 		ttl = min(ttl, -1)
 	} else {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+
+	"exchange-gateway/internal/market"
 )
 
 // Route names what a request asked for. It is a metric label and a log field, so a path that is not one of ours is
@@ -142,6 +144,35 @@ func (s *Server) publicRoutes() *chi.Mux {
 	}
 	s.probes(m)
 	return m
+}
+
+// knownRoute is a route of one enabled exchange.
+type knownRoute struct {
+	exchange market.ExchangeID
+	handle   http.HandlerFunc
+}
+
+// knownFirst finds the routes of the enabled exchanges by their whole path, which are nearly all that is asked for, and leaves
+// everything else to the router. That takes a copy of the request, a context and a map to say which exchange it found.
+func (s *Server) knownFirst(router http.Handler) http.Handler {
+	known := make(map[string]knownRoute)
+	for _, e := range s.endpoints() {
+		for _, id := range s.exchangeIDs {
+			if path := strings.Replace(e.path, "{exchange}", string(id), 1); path != e.path {
+				known[path] = knownRoute{id, s.serve(e)}
+			}
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawPath == "" {
+			if k, ok := known[r.URL.Path]; ok {
+				w.(*call).exchange = k.exchange
+				k.handle(w, r)
+				return
+			}
+		}
+		router.ServeHTTP(w, r)
+	})
 }
 
 func (s *Server) router() *chi.Mux {

@@ -101,7 +101,7 @@ func New(cfg Config) (*Server, error) {
 	s.contract, s.docs = sync.OnceValues(openapi.JSON), swaggerui.New()
 	s.exchangeIDs = cfg.Books.Exchanges()
 	s.streams = s.newStreams()
-	s.public, s.admin = s.front(s.crossOrigin(s.publicRoutes()), true), s.front(s.adminRoutes(), false)
+	s.public, s.admin = s.front(s.crossOrigin(s.knownFirst(s.publicRoutes())), true), s.front(s.adminRoutes(), false)
 	return s, nil
 }
 
