@@ -15,8 +15,8 @@ import (
 	"exchange-gateway/internal/feed/hub"
 )
 
-// session is one WebSocket connection of a client: one goroutine receives, another sends, and others run only while what the
-// client asked is being done, see turns.
+// session is one WebSocket connection of a client: one goroutine receives; one that sends, and those that do what the client
+// asked, run only while there is something to do, see sender and turns.
 type session struct {
 	streams *Streams
 	conn    net.Conn
@@ -27,6 +27,7 @@ type session struct {
 	cancel  context.CancelFunc
 	pace    pace
 	turns   turns
+	sender  sender
 
 	entry Entry     // its admission is replaced by that of a first message
 	began bool      // a message came; belongs to the goroutine that receives
@@ -46,10 +47,8 @@ type session struct {
 
 func (s *Streams) newSession(conn net.Conn, source *input, e Entry) *session {
 	c := &session{
-		streams: s, conn: conn, source: source, client: s.cfg.Hub.NewClient(), entry: e,
-		sent: s.metrics.frames.WithLabelValues(transportWebSocket),
+		streams: s, conn: conn, source: source, entry: e, sent: s.metrics.frames.WithLabelValues(transportWebSocket),
 	}
-	c.client.On(e.Holder)
 	c.ctx, c.cancel = context.WithCancel(s.base)
 	_ = conn.SetDeadline(time.Time{}) // those of the handshake; it fails only on a closed connection
 	if e.NeedsKey {
@@ -57,6 +56,8 @@ func (s *Streams) newSession(conn net.Conn, source *input, e Entry) *session {
 		c.expect(0)
 	}
 	SetWriteBuffer(conn, sendBuffer)
+	c.client = s.cfg.Hub.NewReadyClient(c.ready)
+	c.client.On(e.Holder)
 	return c
 }
 

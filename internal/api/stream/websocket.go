@@ -95,13 +95,8 @@ func (c *session) run() {
 	c.streams.connected(1)
 	stop := c.cutWith()
 	c.stop = c.entry.watch(c.keyOver)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.end(c.contained(c.send))
-	}()
+	c.sender.running.Go(c.send)
 	c.end(c.contained(c.receive))
-	<-done
 	c.finish()
 	stop()
 }
@@ -111,8 +106,9 @@ func (c *session) cutWith() (stop func() bool) {
 	return context.AfterFunc(c.streams.base, func() { _ = c.conn.Close() })
 }
 
-// finish lets go of everything, after both goroutines.
+// finish lets go of everything, after all goroutines.
 func (c *session) finish() {
+	c.sender.running.Wait() // the session has ended
 	c.stop()
 	c.turns.running.Wait() // their context has ended
 	c.linger()
@@ -145,18 +141,4 @@ func (c *session) contained(run func() ending) (e ending) {
 		}
 	}()
 	return run()
-}
-
-// send passes on what the hub has for this client, everything that is queued in one write.
-func (c *session) send() ending {
-	for {
-		frames, err := c.client.Next(context.Background()) // until end closes the client: one thing less to wait for at once
-		if err != nil {
-			return endingOf(err)
-		}
-		if e := c.write(frames); e.code != 0 {
-			return e
-		}
-		c.sent.Add(float64(len(frames)))
-	}
 }

@@ -16,10 +16,12 @@ var (
 	ErrTooMany    = errors.New("too many subscriptions")
 )
 
-// Client is one downstream connection. Next belongs to one goroutine; the other methods may be called at any time.
+// Client is one downstream connection. Next and Take belong to one goroutine at a time; the other methods may be called at any
+// time.
 type Client struct {
-	hub  *Hub
-	wake chan struct{} // one signal is kept: there may be something to take
+	hub   *Hub
+	wake  chan struct{} // one signal is kept: there may be something to take; nil with ready
+	ready func()        // called instead, under the lock
 
 	mu      sync.Mutex
 	account string // on whose account the next subscriptions are
@@ -31,14 +33,24 @@ type Client struct {
 	closing error     // no more is queued; Next ends when what is queued was taken
 	end     error     // nothing is queued and Next ends
 
-	taken []*Frame    // what Next returned last; belongs to Next
-	idle  *time.Timer // signals at rings; belongs to Next
-	rings time.Time   // belongs to Next
+	// What follows belongs to Next and Take.
+	taken []*Frame    // what was returned last
+	idle  *time.Timer // signals at rings
+	rings time.Time
+	took  time.Time // when Take last returned something; since when there was nothing
 }
 
-// NewClient makes a client without subscriptions. The caller closes it.
-func (h *Hub) NewClient() *Client {
-	c := &Client{hub: h, wake: make(chan struct{}, 1)}
+// NewClient makes a client without subscriptions, whose frames Next waits for. The caller closes it.
+func (h *Hub) NewClient() *Client { return h.add(&Client{hub: h, wake: make(chan struct{}, 1)}) }
+
+// NewReadyClient makes a client without subscriptions that nothing waits for: ready is called when Take may have something. It
+// must neither wait nor call the client. The caller takes once without being told, which starts the time to the first heartbeat,
+// and closes the client.
+func (h *Hub) NewReadyClient(ready func()) *Client {
+	return h.add(&Client{hub: h, ready: ready, took: time.Now()})
+}
+
+func (h *Hub) add(c *Client) *Client {
 	h.mu.Lock()
 	h.clients[c] = struct{}{}
 	c.closing = h.closing

@@ -42,6 +42,26 @@ func (c *Client) Next(ctx context.Context) ([]*Frame, error) {
 	}
 }
 
+// Take is Next for a client made by NewReadyClient: it takes what there is, which may be nothing, and never waits.
+func (c *Client) Take() ([]*Frame, error) {
+	clear(c.taken)
+	now := time.Now()
+	frames, err := c.take(now)
+	switch {
+	case err != nil:
+		if c.idle != nil {
+			c.idle.Stop()
+		}
+		return nil, err
+	case len(frames) > 0:
+		c.took = now
+	case c.silent(c.took, now):
+		c.taken = append(c.taken[:0], heartbeat(now))
+		frames, c.took = c.taken, now
+	}
+	return frames, nil
+}
+
 // silent tells whether nothing has come for Config.Heartbeat since began, and has Next woken when that will be so. The timer
 // is set once for many calls, as setting it for each would cost more than taking a frame: where it rings too early for the
 // call that waits, it is set to what is left.
@@ -51,7 +71,7 @@ func (c *Client) silent(began, now time.Time) bool {
 	case left <= 0:
 		return true
 	case c.idle == nil:
-		c.idle = time.AfterFunc(left, c.signal)
+		c.idle = time.AfterFunc(left, c.ring)
 	case now.Before(c.rings):
 		return false
 	default:

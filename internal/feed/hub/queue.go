@@ -57,11 +57,23 @@ func (c *Client) stir(now time.Time) {
 	c.signal()
 }
 
+// signal tells that there may be something to take. The caller holds the lock.
 func (c *Client) signal() {
+	if c.ready != nil {
+		c.ready()
+		return
+	}
 	select {
 	case c.wake <- struct{}{}:
 	default: // it was told already
 	}
+}
+
+// ring signals when nothing has come for a while.
+func (c *Client) ring() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.signal()
 }
 
 // stalled tells whether something has waited for too long.
