@@ -3,6 +3,7 @@ package stream
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"net"
 )
 
@@ -16,7 +17,21 @@ type input struct {
 // early is an input that begins with what came with the handshake. The 4 KiB of net/http's buffer are not kept.
 func early(conn net.Conn, b *bufio.Reader) *input {
 	first, _ := b.Peek(b.Buffered()) // as many are there
-	return &input{conn: conn, held: bytes.Clone(first)}
+	return &input{conn: innermost(conn), held: bytes.Clone(first)}
+}
+
+// innermost is the connection that others only wrap: each of them would be a frame on the stack of an idle client.
+func innermost(conn net.Conn) net.Conn {
+	for {
+		if _, ok := conn.(*tls.Conn); ok { // what is below is not what the client wrote
+			return conn
+		}
+		c, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return conn
+		}
+		conn = c.NetConn()
+	}
 }
 
 // wait waits until there is something to read. An idle client's goroutine waits here, and not deep in the reader of frames,

@@ -39,7 +39,7 @@ const (
 	sendBuffer, lastBuffer = 64 << 10, 256 << 10
 )
 
-// DefaultMaxClients is how many clients may be connected at once. Each takes about 13 KiB while idle, and up to 1 MiB of
+// DefaultMaxClients is how many clients may be connected at once. Each takes about 9 KiB while idle, and up to 1 MiB of
 // queue while it falls behind.
 const DefaultMaxClients = 10_000
 
