@@ -57,6 +57,7 @@ func (s *shard) event(l *link, e *market.StreamEvent, at time.Time) {
 		for _, x := range l.seats {
 			s.lost(x, e.Err, e.Remedy)
 		}
+		l.answered(e.Err)
 		return
 	}
 	x := l.seats[e.Symbol]
@@ -90,8 +91,41 @@ func (s *shard) event(l *link, e *market.StreamEvent, at time.Time) {
 			return
 		}
 		s.lost(x, e.Err, e.Remedy)
+		l.answered(e.Err)
 	case market.StreamRetiring:
 	}
+}
+
+// answered takes an error that the exchange answered the first subscriptions of a connection with. One that is about more than
+// these books fails the connect, so that it closes the hold that it asks for and is backed off from like a refused handshake.
+// Any other proves that the connection works: its books are subscribed anew on it.
+func (l *link) answered(err error) {
+	switch {
+	case l.isProven:
+	case general(kindOf(err)):
+		l.fail(err)
+	default:
+		l.prove()
+	}
+}
+
+// general tells whether an error of this kind is about the exchange, or our place in it, rather than about a book.
+func general(k market.Kind) bool {
+	switch k {
+	case market.KindRateLimited, market.KindBanned, market.KindRestricted, market.KindMaintenance, market.KindUnavailable,
+		market.KindTimeout:
+		return true
+	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindAuth, market.KindClockSkew,
+		market.KindMalformed, market.KindSuspect, market.KindCircuitOpen, market.KindIsolated, market.KindWithheld,
+		market.KindOverloaded, market.KindClientLimited, market.KindCanceled, market.KindNotSupported, market.KindInternal,
+		market.KindLocalResource:
+	}
+	return false
+}
+
+// told tells whether a kind is what the exchange itself said of our asking, which a book that is not live shows at once.
+func told(k market.Kind) bool {
+	return k == market.KindAuth || general(k) && k != market.KindUnavailable && k != market.KindTimeout
 }
 
 // prove notes that the connection works.

@@ -20,6 +20,9 @@ type Venue struct {
 	// Do runs what touches a stream (connects, subscriptions) under the exchange's stream circuit, gates and budgets. An
 	// error that says when the next attempt is permitted is waited out.
 	Do func(ctx context.Context, c market.Call, do func(context.Context) error) error
+	// Refused is told of an error with a Refusal that came on an open connection, outside of any Do: it closes the hold, and
+	// returns when that is written down. nil: nobody is told.
+	Refused func(ctx context.Context, c market.Call, e *market.Error)
 	// Failing tells whether the exchange's order books fail by REST at this moment: the silence of a stream means more then. It
 	// does no I/O. nil: never.
 	Failing func() bool

@@ -139,6 +139,10 @@ func (c *conn) Subscribe(ctx context.Context, subs []market.StreamSub) error {
 			continue
 		}
 		c.subs[s] = true
+		if w.first != nil {
+			c.send(w.first...)
+			continue
+		}
 		if len(c.subs) > w.rules.Books {
 			return fmt.Errorf("%d books on one connection", len(c.subs))
 		}

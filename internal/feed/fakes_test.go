@@ -30,12 +30,13 @@ type world struct {
 	restSeq    map[string]int64 // REST answers with this sequence instead
 	doErr      error            // the guard refuses, with this
 	dialErr    error
-	deadOn     bool // connections are accepted and die at once
-	silent     bool // connections are accepted and say nothing
-	deaf       bool // the host answers no ping
-	answers    bool // it answered one
-	failing    bool // order books fail by REST, as the circuit says
-	tickPanics bool // the next Tick dies
+	deadOn     bool                 // connections are accepted and die at once
+	silent     bool                 // connections are accepted and say nothing
+	first      []market.StreamEvent // instead of what a subscription brings
+	deaf       bool                 // the host answers no ping
+	answers    bool                 // it answered one
+	failing    bool                 // order books fail by REST, as the circuit says
+	tickPanics bool                 // the next Tick dies
 	pace       time.Duration
 	slow       time.Duration // that a subscription takes
 	nextREST   time.Time

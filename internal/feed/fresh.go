@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"errors"
 	"time"
 
 	"exchange-gateway/internal/market"
@@ -72,11 +73,18 @@ func (s *shard) lost(x *seat, err error, remedy market.StreamRemedy) {
 		x.link.cost++
 	}
 	s.lose(x, err)
+	if x.book.shown == nil {
+		s.unreachable(x.book, kindOf(err))
+	}
 	x.waiting, x.lostAt = s.now, s.now
+	if e, ok := errors.AsType[*market.Error](err); ok && e.Refusal != nil && x.link.isProven {
+		s.refusal = e // before that the connect fails with it
+		signal(s.woken)
+	}
 	switch remedy {
 	case market.RemedySnapshot:
 	case market.RemedyResubscribe:
-		s.again(x)
+		s.again(x, retryAfter(err))
 	case market.RemedyReconnect:
 		x.link.givenUp = true
 		x.link.fail(err)
@@ -107,10 +115,9 @@ func (s *shard) lose(x *seat, err error) {
 	case b.state == StateLive:
 		s.keepCopy(b)
 		s.become(b, StateStale, why)
-	case b.state == StateStale && was && err != nil && b.reason != why: // nobody had confirmed it, and now it is lost
-		s.become(b, StateStale, why)
-	case b.state == StateSyncing:
-		b.reason = why
+	case err == nil || b.reason == why:
+	case b.state == StateSyncing, was || told(why): // nobody had confirmed it, and now it is lost; or it is not had again
+		s.become(b, b.state, why)
 	}
 }
 
@@ -140,14 +147,14 @@ func (s *shard) expire(b *book) {
 	if s.venue.rules.Recheck && s.venue.rules.SnapshotDepth > 0 && x.mute {
 		return // the snapshot that would be needed cannot be had either; checks and the book's own events go on
 	}
-	s.again(x)
+	s.again(x, 0)
 }
 
-// again has the subscription of a seat ended and started, later the more often it was lost; never on a connection that is
+// again has the subscription of a seat ended and started, later the more often it was lost and not before least is over; never on a connection that is
 // about to be replaced for its silence.
-func (s *shard) again(x *seat) {
+func (s *shard) again(x *seat, least time.Duration) {
 	if x.resubAt.IsZero() && x.link.suspectAt.IsZero() {
-		x.resubAt = s.now.Add(bookDelay(x.failures))
+		x.resubAt = s.now.Add(max(bookDelay(x.failures), least))
 		signal(s.woken)
 	}
 }

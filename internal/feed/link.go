@@ -41,7 +41,8 @@ type link struct {
 
 	proven   chan struct{} // closed when the exchange said something about what was subscribed
 	isProven bool
-	turn     atomic.Int64 // how often Read was entered and left; odd within it
+	failed   chan struct{} // closed when it has to end, see fail
+	turn     atomic.Int64  // how often Read was entered and left; odd within it
 	heard    heard
 	done     chan struct{} // closed when nobody reads any more
 	closing  sync.Once
@@ -69,7 +70,7 @@ func (s *shard) open(ctx, attempt context.Context, books []*book) (*link, error)
 	}
 	l := &link{
 		shard: s, conn: conn, since: time.Now(), frames: frames{began: began}, seats: map[string]*seat{},
-		proven: make(chan struct{}), done: make(chan struct{}),
+		proven: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{}),
 	}
 	if after, before := v.rules.RotateAfter, v.rules.RotateBefore; after > 0 {
 		l.rotateAt = l.since.Add(after + rand.N(max(before-after, 0)+1))
@@ -92,11 +93,16 @@ func (s *shard) open(ctx, attempt context.Context, books []*book) (*link, error)
 		case <-l.proven:
 			l.subscribed(books, nil)
 			return l, nil
+		case <-l.failed:
+			err = l.why()
 		case <-l.done:
 			err = l.why()
 		case <-attempt.Done():
 			err = &market.Error{Exchange: v.ID, Op: market.OpStream, Kind: market.KindOf(attempt.Err()), Err: errUnanswered}
 		}
+	}
+	if why := l.why(); why != nil { // what the exchange said of the first of several messages, before the next was sent
+		err = why
 	}
 	l.end(err)
 	return nil, err
@@ -264,6 +270,7 @@ func (l *link) listen() {
 func (l *link) fail(err error) {
 	if l.over == nil {
 		l.over = err
+		close(l.failed)
 		signal(l.shard.woken)
 	}
 }

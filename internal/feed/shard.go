@@ -26,9 +26,10 @@ type shard struct {
 	links     uint64
 	failures  int // of connections in a row
 	connectAt time.Time
-	cause     string  // of the next connection, a label of reconnects; "" for the first
-	doubts    []doubt // of the message that is being taken
-	touched   []*seat // by it
+	refusal   *market.Error // an answer on a connection that asks for a hold, nil without one
+	cause     string        // of the next connection, a label of reconnects; "" for the first
+	doubts    []doubt       // of the message that is being taken
+	touched   []*seat       // by it
 }
 
 // doubt is a book that was found wrong while events were taken.
@@ -150,6 +151,10 @@ func (s *shard) decide() (act func(context.Context) bool, wait time.Duration) {
 	}
 	if s.cut {
 		return nil, idleCheck
+	}
+	if e := s.refusal; e != nil {
+		s.refusal = nil
+		return func(ctx context.Context) bool { s.venue.hold(ctx, e); return true }, 0
 	}
 	next := s.now.Add(idleCheck)
 	due := func(at time.Time) bool { // at a time that is not zero; otherwise it is waited for
@@ -327,9 +332,16 @@ func (s *shard) connect(ctx context.Context) {
 	v.logOpened(l, cause)
 }
 
-// unreachable notes why a book that never was live is not, or one not yet that was isolated.
+// hold has the hold closed that an answer of the exchange on an open connection asks for.
+func (v *venue) hold(ctx context.Context, e *market.Error) {
+	if v.Refused != nil {
+		v.Refused(ctx, v.Streamer.StreamPlan(market.StreamSubscribe, 1), e)
+	}
+}
+
+// unreachable notes why a book that never was live is not, or one not yet that was isolated; or what the exchange says itself.
 func (s *shard) unreachable(b *book, k market.Kind) {
-	if b.reason != k && (b.state == StateSyncing || b.reason == market.KindIsolated && !s.cut) {
+	if b.reason != k && (b.state == StateSyncing || b.state == StateStale && told(k) || b.reason == market.KindIsolated && !s.cut) {
 		s.become(b, b.state, k)
 	}
 }

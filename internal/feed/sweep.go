@@ -133,6 +133,9 @@ func (s *shard) sweep(n *counts) time.Duration {
 			s.unheard(x)
 		}
 	}
+	if l := s.opening; l != nil && l.over == nil { // what is not answered to its first subscription is told by its procedure too
+		s.safely(l, func() { s.take(l, l.conn.Tick(s.now), s.now, nil) })
+	}
 	for _, b := range s.books {
 		wait = min(wait, s.look(b))
 		n.add(b.state)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -95,7 +96,7 @@ func (v *venues) add(
 	streamer, ok := venue.(market.Streamer)
 	switch {
 	case ok && e.Streaming():
-		v.streamed = append(v.streamed, feed.Venue{ID: id, Streamer: streamer, Data: data, Do: guard.Do, Failing: failing(guard, id)})
+		v.streamed = append(v.streamed, feed.Venue{ID: id, Streamer: streamer, Data: data, Do: guard.Do, Failing: failing(guard, id), Refused: refused(guard, id)})
 	case ok && e.Streams == nil:
 		o.Log.Info("nothing is streamed: hosts is set and stream_hosts is not", slog.String("exchange", string(id)))
 	}
@@ -108,6 +109,14 @@ func failing(guard *resilience.Guard, id market.ExchangeID) func() bool {
 	return func() bool {
 		c, ok := guard.Circuit(books)
 		return ok && c.State != market.CircuitClosed
+	}
+}
+
+// refused closes the hold that an answer on an open stream asks for.
+func refused(guard *resilience.Guard, id market.ExchangeID) func(context.Context, market.Call, *market.Error) {
+	door := guard.Door(id)
+	return func(ctx context.Context, c market.Call, e *market.Error) {
+		door.Observe(ctx, c, market.Observation{Err: e})
 	}
 }
 

@@ -26,6 +26,17 @@ type requests struct {
 	pending map[int64]*request
 }
 
+// only is the id of the request that an error without an id is about: it can only be told where one alone is open; else 0.
+func (r *requests) only() (id int64) {
+	for n := range r.pending {
+		if id != 0 {
+			return 0
+		}
+		id = n
+	}
+	return id
+}
+
 // batch is how many names go in one message. A message is refused as a whole for one name in it, and nothing tells which: so
 // messages get smaller until that name stands alone, and larger again with those that are accepted. All connections share
 // it: a new one begins with the books that the last one could not subscribe.
@@ -131,16 +142,21 @@ func (c *streamConn) request(ctx context.Context, method string, subs, starts []
 	return err
 }
 
-// answered takes the answer to a request. An answer without a readable id is nobody's: its request will be missed.
+// answered takes the answer to a request. An error without an id is that of the only request that is open; any other answer
+// without one is nobody's: its request will be missed.
 //
 // That a request is accepted does not tell that a symbol exists: a name of an unknown one is accepted and stays silent.
 func (c *streamConn) answered(at time.Time) {
 	m := &c.message
-	r := c.requests.pending[m.id]
-	if !m.saw(keyID) || r == nil {
+	id := m.id
+	if !m.saw(keyID) && m.saw(keyCode) {
+		id = c.requests.only()
+	}
+	r := c.requests.pending[id]
+	if r == nil {
 		return
 	}
-	delete(c.requests.pending, m.id)
+	delete(c.requests.pending, id)
 	kind, remedy, e := market.StreamAccepted, market.RemedySnapshot, (*market.Error)(nil)
 	switch {
 	case !m.saw(keyCode):

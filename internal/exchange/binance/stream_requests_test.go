@@ -51,7 +51,7 @@ func TestStream_answers(t *testing.T) {
 		`{"error":{"code":4,"msg":"Too many subscriptions"},"id":1}`:                   "refused AB rate_limited; refused CD rate_limited",
 		`{"code":3,"msg":"Invalid JSON","id":1}`:                                       "refused AB invalid; refused CD invalid",
 		`{"error":{"code":2,"msg":"Invalid request"},"id":9}`:                          "",
-		`{"code":2,"msg":"Invalid request: missing field method at line 1 column 73"}`: "",
+		`{"code":2,"msg":"Invalid request: missing field method at line 1 column 73"}`: lost, // of the only request that is open
 		`{"error":"no object","id":1}`:                                                 "",
 		`{"result":null,"id":99999999999999999999}`:                                    "",
 		`{"code":"two","msg":"","id":1}`:                                               "",

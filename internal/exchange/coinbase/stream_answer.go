@@ -65,7 +65,7 @@ func (s *streamState) complaint(text string) {
 	e := s.venue.streamError(market.KindInvalid, errors.New(quote(text)))
 	e.OurFault = true
 	// A part of the books may have been taken in spite of the error: an ack tells, or else time.
-	act := func(b *streamBook) { b.why = e }
+	act := func(b *streamBook) { b.why, b.whyAt = e, s.lastFrame }
 	switch {
 	case strings.Contains(said, "too many"):
 		e.Kind, e.OurFault = market.KindRateLimited, false

@@ -43,14 +43,15 @@ var (
 // streamBook is a subscription of one book.
 type streamBook struct {
 	symbol   string
-	asked    bool      // else it ended, and its leftovers are let pass
-	since    time.Time // it was asked for, or ended
-	ended    time.Time // the subscription before this one ended, zero without one
-	loaded   bool      // its snapshot came, and every change since
-	lost     bool      // and nobody has started it anew
-	accepted bool      // an ack listed it
-	missing  bool      // the newest ack did not, although it was asked for
-	why      *market.Error
+	asked    bool          // else it ended, and its leftovers are let pass
+	since    time.Time     // it was asked for, or ended
+	ended    time.Time     // the subscription before this one ended, zero without one
+	loaded   bool          // its snapshot came, and every change since
+	lost     bool          // and nobody has started it anew
+	accepted bool          // an ack listed it
+	missing  bool          // the newest ack did not, although it was asked for
+	why      *market.Error // an error that may have been about it
+	whyAt    time.Time
 	ack      int // the last that listed it
 }
 
@@ -317,6 +318,9 @@ func (s *streamState) tick(now time.Time) []market.StreamEvent {
 		s.settle()
 	}
 	for _, b := range s.books {
+		if b.why != nil && b.asked && !b.loaded && now.Sub(b.whyAt) >= answerWait+pauseMost {
+			s.lose(b, b.why) // no ack can come on a connection that stands still: it is asked for again
+		}
 		if b.asked && !b.loaded && s.late(now, b.since, snapshotWait) {
 			s.lose(b, s.venue.streamError(market.KindTimeout, errNoSnapshot))
 		}

@@ -46,7 +46,7 @@ func (p *procedure) accepted(e wireEvent, at time.Time) {
 	if s == nil || e.ID != "" && string(e.ID) != s.id || s.confirmed {
 		return
 	}
-	s.confirmed, s.doubt = true, nil
+	s.confirmed, s.doubt, p.confirmed = true, nil, true
 	if s.stage == stageAsked { // else data was faster
 		s.enter(stageAccepted, at)
 	}
@@ -59,7 +59,8 @@ func (p *procedure) refused(e wireEvent, at time.Time) {
 	m, whole := streamMeaning(string(e.Code))
 	p.tooFrequent = p.tooFrequent || m.kind == market.KindRateLimited
 	open := p.open(string(e.ID))
-	certain := e.ID != "" && (whole || len(open) == 1)
+	// Without an id nothing tells what an error is about, but on a new connection: there it is the first request.
+	certain := (whole || len(open) == 1) && (e.ID != "" || !p.confirmed && ofOneRequest(open))
 	if named := namedIn(string(e.Msg), open); !whole && len(named) == 1 {
 		open, certain = named, true
 	}
@@ -69,7 +70,12 @@ func (p *procedure) refused(e wireEvent, at time.Time) {
 		err.Err = errors.New(m.note + ": " + words)
 	}
 	if m.kind == market.KindRateLimited {
+		// The connection's own pace is slowed by its count. A new connection has sent nothing that could be too much, so that more
+		// of them do not help.
 		err.RetryAfter = requestEvery
+		err.Refusal = &market.Refusal{
+			Scope: market.Scope{Kind: market.ScopeEndpoint, Name: string(limitConnects)}, First: requestEvery, Max: limitMax,
+		}
 	}
 	for _, s := range open {
 		if certain {
@@ -89,6 +95,16 @@ func (p *procedure) open(id string) []*subscription {
 		}
 	}
 	return open
+}
+
+// ofOneRequest tells whether subscriptions were asked for with one request.
+func ofOneRequest(subs []*subscription) bool {
+	for _, s := range subs {
+		if s.id != subs[0].id {
+			return false
+		}
+	}
+	return true
 }
 
 // namedIn are the subscriptions that a text like "channel:books, instId:NO-SUCH doesn't exist" names: channel and instrument
@@ -145,12 +161,13 @@ func streamMeaning(code string) (m meaning, whole bool) {
 		return meaning{kind: market.KindRateLimited, note: "too many requests on one connection"}, true
 	case "60012", "60013", "60019", "60027", "60033", "64000":
 		return meaning{kind: market.KindInvalid, note: "the request is not valid", vague: true}, true
+	// These are about a channel, and one request is about one channel.
 	case "60008", "60028", "64001", "64002":
-		return meaning{kind: market.KindInvalid, note: "another URL serves this channel"}, false
+		return meaning{kind: market.KindInvalid, note: "another URL serves this channel"}, true
 	case "64004":
-		return meaning{kind: market.KindInvalid, note: "the channel excludes another one of the connection"}, false
+		return meaning{kind: market.KindInvalid, note: "the channel excludes another one of the connection"}, true
 	case "60011", "64003":
-		return meaning{kind: market.KindAuth, note: "the channel needs a login or a fee tier"}, false
+		return meaning{kind: market.KindAuth, note: "the channel needs a login or a fee tier"}, true
 	case "60004", "60005", "60006", "60007", "60009", "60024", "60031", "60032":
 		return meaning{kind: market.KindAuth, note: "a login was refused, though none was asked for"}, true
 	case "63999", "64007":

@@ -137,3 +137,35 @@ func TestStreamAnswer_notices(t *testing.T) {
 	p.want(p.say(errorEvent("", "60032", "API key doesn't exist"))) // of nothing that we asked for
 	p.want(p.say(snap("BTC-USDT", 1, "1 1", "")), "snapshot BTC-USDT #1 b1x1 limit 400 window true")
 }
+
+// TestStreamAnswer_first: the error that answers the first request of a connection is about all of it, with an id or without:
+// what is said at once is not waited for.
+func TestStreamAnswer_first(t *testing.T) {
+	f := func(code, want string) {
+		t.Helper()
+		p := newPlayer(t)
+		p.subscribe(books("BTC-USDT", "ETH-USDT")...)
+		got := p.say(errorEvent("", code, "made up"))
+		slices.Sort(got)
+		p.want(got, strings.ReplaceAll(want, "?", "BTC-USDT"), strings.ReplaceAll(want, "?", "ETH-USDT"))
+	}
+	f("60011", "refused ? auth 60011")
+	f("64003", "refused ? auth 64003")
+	f("60012", "refused ? invalid 60012")
+	f("60014", "lost ? rate_limited 60014: resubscribe")
+	f("60023", "lost ? rate_limited 60023: resubscribe")
+	f("63999", "lost ? unavailable 63999: resubscribe")
+	f("50001", "lost ? maintenance 50001: resubscribe")
+
+	p := newPlayer(t)
+	events := p.conn.Decode([]byte(errorEvent(p.subscribe(books("BTC-USDT")...), "60014", "made up")), p.now)
+	e := failure(t, events[0].Err)
+	connects := market.Scope{Kind: market.ScopeEndpoint, Name: "stream_connects"}
+	if e.Refusal == nil || e.Refusal.Scope != connects || e.Refusal.First != 10*time.Second || e.Refusal.Max < e.Refusal.First {
+		t.Errorf("%+v, want a hold of connects", e.Refusal)
+	}
+	v, _ := newVenue(t, fixtures())
+	if plan := v.StreamPlan(market.StreamConnect, 1); !slices.Contains(plan.Scopes, connects) {
+		t.Errorf("connects do not pass it: %+v", plan.Scopes)
+	}
+}

@@ -59,6 +59,7 @@ type procedure struct {
 
 	events      []market.StreamEvent // of the present call, used again for the next
 	msg         wireMessage
+	confirmed   bool // a subscription of this connection was
 	tooFrequent bool // OKX said that we ask too often
 }
 
