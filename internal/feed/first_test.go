@@ -71,8 +71,8 @@ func TestFeed_theFirstAnswerIsAnError(t *testing.T) {
 		})
 	}
 	f("rate limited", firstAnswer(market.KindRateLimited, false), feed.StateSyncing, market.KindRateLimited, true, 6)
-	f("maintenance", firstAnswer(market.KindMaintenance, false), feed.StateSyncing, market.KindMaintenance, true, 9)
-	f("an internal error", firstAnswer(market.KindUnavailable, false), feed.StateSyncing, market.KindUnavailable, true, 9)
+	f("maintenance", firstAnswer(market.KindMaintenance, false), feed.StateSyncing, market.KindMaintenance, true, 12)
+	f("an internal error", firstAnswer(market.KindUnavailable, false), feed.StateSyncing, market.KindUnavailable, true, 12)
 	f("no login", firstAnswer(market.KindAuth, true), feed.StateStale, market.KindAuth, false, 1)
 	f("wrong request, tried again", firstAnswer(market.KindInvalid, false), feed.StateSyncing, market.KindInvalid, false, 1)
 }

@@ -135,7 +135,7 @@ func (s *shard) suspect(l *link) {
 
 // trust ends the suspicion when something came after all. Books that were lost meanwhile are subscribed anew by unheard.
 func (s *shard) trust(l *link) {
-	if l.probedAt.IsZero() || !l.alive().After(l.probedAt) {
+	if l.probedAt.IsZero() || l.alive().Before(l.probedAt) {
 		return
 	}
 	l.probedAt = time.Time{}
