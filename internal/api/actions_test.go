@@ -344,7 +344,8 @@ func TestProblem_ofWhatAnOperatorPutInForce(t *testing.T) {
 			if p.Status != 503 || !strings.Contains(p.Detail, want) {
 				t.Errorf("%s: %+v", kind, p)
 			}
-			if at, most := max(left, time.Second).Milliseconds(), (left + 13*time.Second).Milliseconds(); *p.RetryAfterMS < at || *p.RetryAfterMS > most {
+			at, most := min(max(left, time.Second), 25*time.Second).Milliseconds(), min(left+13*time.Second, 30*time.Second).Milliseconds()
+			if *p.RetryAfterMS < at || *p.RetryAfterMS > most { // an operator may end it at any moment
 				t.Errorf("%s: retry after %d ms, want %d to %d", kind, *p.RetryAfterMS, at, most)
 			}
 		}

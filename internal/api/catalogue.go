@@ -223,12 +223,12 @@ func Catalogue() []Entry {
 		},
 		{
 			CodeUpstreamError, 502, "Exchange unreachable or failing", ccxtNotAvailable, OriginExchange, true,
-			"The exchange could not be reached, broke the connection, or answered with a server error.",
+			"The exchange could not be reached, broke the connection, or answered with a server error; or something else answered in its place.",
 			"Retry after `Retry-After`. Without one it was the gateway's own request that was wrong, as `detail` says: report it.",
 		},
 		{
 			CodeUpstreamBadResponse, 502, "Exchange's answer makes no sense", ccxtBadResponse, OriginExchange, true,
-			"The exchange's answer could not be decoded, or was a book that cannot be true or a balance out of a cache.",
+			"The exchange's answer could not be decoded, has an error code that the gateway does not know, or was a book that cannot be true or a balance out of a cache.",
 			"Retry after `Retry-After`.",
 		},
 		{
@@ -254,12 +254,12 @@ func Catalogue() []Entry {
 		{
 			CodeIsolated, 503, "Exchange isolated", ccxtNotAvailable, OriginGateway, true,
 			"An operator isolated the exchange, so it was not asked.",
-			"Retry after `Retry-After`, or ask the operator.",
+			"Retry after `Retry-After`, at most 30 s since it may be ended at any moment, or ask the operator.",
 		},
 		{
 			CodeWithheld, 503, "Answer withheld", ccxtNotAvailable, OriginGateway, true,
 			"An operator withheld answers of this exchange, also old ones.",
-			"Retry after `Retry-After`, or ask the operator.",
+			"Retry after `Retry-After`, at most 30 s since it may be ended at any moment, or ask the operator.",
 		},
 		{
 			Code(gateway.CodeBookTooStale), 503, "Book too stale", ccxtNotAvailable, OriginGateway, true,

@@ -173,7 +173,8 @@ func (f *fakeBooks) Status(_ context.Context, exchange market.ExchangeID) (*gate
 			Exchange: exchange, Share: 4200, Used: 17, Waiting: 1,
 			Limit: market.Limit{ID: "request_weight", Capacity: 6000, Window: time.Minute},
 		}},
-		AskedAt: t0, BooksHeld: 3, Pairs: 2183, PairsAge: 90 * time.Second,
+		Unrecognized: &market.Failure{At: t0, Exchange: exchange, Op: market.OpOrderBook, Status: 404, Host: "https://binance.example"},
+		AskedAt:      t0, BooksHeld: 3, Pairs: 2183, PairsAge: 90 * time.Second,
 	}, f.err
 }
 

@@ -107,8 +107,7 @@ func (s *Server) problem(c Code) problem {
 	return problem{Entry: e, origin: e.Origin, retryable: e.Retryable}
 }
 
-// maxSpread is a fifth of the longest open time. After a ban or an isolation of hours a fifth of it more would keep callers
-// away for long; that they do not come at once takes seconds.
+// maxSpread is a fifth of the longest open time. After a ban of hours a fifth of it more would keep callers away for long; that they do not come at once takes seconds.
 const maxSpread = 12 * time.Second
 
 // wait sets the time after which the request may be repeated, plus 0-20 %, at most maxSpread, so that many callers do not
@@ -134,7 +133,7 @@ func (s *Server) policyProblem(e *gateway.Error) problem {
 		p.kind = market.KindOf(e.Err)
 		p.class = classOf(e.Err)
 		if x, ok := errors.AsType[*market.Error](e.Err); ok {
-			after = max(after, x.RetryAfter)
+			after = max(after, x.Wait())
 		}
 	}
 	p.retryable = p.retryable && (p.kind.Retryable() || after > 0)
@@ -182,7 +181,7 @@ func (s *Server) exchangeProblem(err error) problem {
 	if code == CodeUpstreamError && e.OurFault {
 		p.detail = detail(ourFault, e)
 	}
-	p.wait(e.RetryAfter)
+	p.wait(e.Wait())
 	return p
 }
 

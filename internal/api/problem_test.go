@@ -222,9 +222,16 @@ func TestProblem_aTimeInThePastIsASecond(t *testing.T) {
 // TestProblem_callersAreSpreadOnce: by a fifth of the wait, and by seconds where that is hours. All of it is used.
 func TestProblem_callersAreSpreadOnce(t *testing.T) {
 	r := newRig(t)
+	kind := market.KindBanned
 	f := func(wait, most time.Duration) {
 		t.Helper()
-		r.books.err = &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindMaintenance, RetryAfter: wait}
+		r.books.err = &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: kind, RetryAfter: wait}
+		switch kind { //exhaustive:ignore
+		case market.KindMaintenance:
+			wait = min(wait, 50*time.Second)
+		case market.KindIsolated, market.KindWithheld:
+			wait = min(wait, 25*time.Second)
+		}
 		low, high := most, wait
 		for range 300 {
 			p := readProblem(t, r.get(bookURL))
@@ -239,6 +246,13 @@ func TestProblem_callersAreSpreadOnce(t *testing.T) {
 	f(time.Minute, 72*time.Second)
 	f(10*time.Minute, 612*time.Second)
 	f(72*time.Hour, 72*time.Hour+12*time.Second)
+	kind = market.KindMaintenance
+	f(30*time.Second, 36*time.Second)
+	f(4*time.Hour, time.Minute)
+	for _, kind = range []market.Kind{market.KindIsolated, market.KindWithheld} {
+		f(10*time.Second, 12*time.Second)
+		f(4*time.Hour, 30*time.Second)
+	}
 }
 
 func TestProblem_namesEachVenue(t *testing.T) {

@@ -111,6 +111,7 @@ func appendStatus(d *doc, st *gateway.Status, now time.Time) {
 		appendBudget(d, &st.Budgets[i])
 	}
 	d.close(']')
+	appendUnrecognized(d, st.Unrecognized)
 	d.time("asked_at", st.AskedAt)
 	d.int("books_held", int64(st.BooksHeld))
 	d.int("markets", int64(st.Pairs))
@@ -119,6 +120,31 @@ func appendStatus(d *doc, st *gateway.Status, now time.Time) {
 	} else {
 		d.null("markets_age_ms")
 	}
+}
+
+// appendUnrecognized writes who answered in the exchange's place: it may be down behind that, or the configuration names
+// another host than it should.
+func appendUnrecognized(d *doc, f *market.Failure) {
+	if f == nil {
+		d.null("unrecognized")
+		return
+	}
+	setting := "hosts"
+	// The others go to hosts.
+	//exhaustive:ignore
+	switch f.Op.Class() {
+	case market.ClassAccount:
+		setting = "account_hosts"
+	case market.ClassStream:
+		setting = "stream_hosts"
+	}
+	d.object("unrecognized")
+	d.time("at", f.At)
+	d.str("operation", string(f.Op))
+	d.int("http_status", int64(f.Status))
+	d.str("host", f.Host)
+	d.str("question", "Is `"+setting+"` right?")
+	d.close('}')
 }
 
 // eta is when it is expected to be over, zero if nobody knows: the end of the window that is open, be it announced or

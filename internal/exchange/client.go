@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"exchange-gateway/internal/dial"
@@ -37,13 +38,15 @@ type Client struct {
 	door      market.Door
 	transport http.RoundTripper
 	streams   http.RoundTripper
+	own       Own
 	log       *slog.Logger
 	shortage  *dial.Shortage
 	bodies    bodyPool
+	warnedAt  atomic.Int64 // of an answer that was not the exchange's own, nanoseconds since 1970
 }
 
-// NewClient makes a client. It does no I/O.
-func NewClient(c Config) *Client {
+// NewClient makes a client of the exchange whose answers own knows. It does no I/O.
+func NewClient(c Config, own Own) *Client {
 	if c.Transport == nil {
 		c.Transport = NewTransport(nil, nil)
 	}
@@ -53,7 +56,7 @@ func NewClient(c Config) *Client {
 	if c.Streams == nil {
 		c.Streams = c.Transport
 	}
-	return &Client{id: c.ID, door: c.Door, transport: c.Transport, streams: c.Streams, log: c.Log, shortage: c.Shortage}
+	return &Client{id: c.ID, door: c.Door, transport: c.Transport, streams: c.Streams, own: own, log: c.Log, shortage: c.Shortage}
 }
 
 // Request is one GET. Only the path and query are given: the host is chosen from Hosts.
@@ -71,8 +74,8 @@ type Request struct {
 	TooLong *market.Refusal
 }
 
-// Reader classifies and decodes one answer. It returns nil only for an answer that was what was asked for. The
-// response and its body are valid until it returns.
+// Reader classifies and decodes one answer. It returns nil only for an answer that was what was asked for. What is not in the
+// exchange's own format need not concern it: see Own. The response and its body are valid until it returns.
 type Reader func(*Response) *market.Error
 
 // Do sends the request and hands the answer to read. A good answer about an account that lay in a cache is refused all the
@@ -162,8 +165,9 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 	a.elapsed, a.serverAt = answer.ReceivedAt.Sub(sent), answer.ServerTime()
 	switch {
 	case errors.Is(err, errBodyTooLong):
-		a.err = c.fail(r.Call, market.KindMalformed, err)
-		a.err.Status, a.err.Refusal = res.StatusCode, r.TooLong
+		a.err = c.judge(ctx, r.Call, answer, func(*Response) *market.Error {
+			return &market.Error{Kind: market.KindMalformed, Refusal: r.TooLong, Err: err}
+		})
 	case res.StatusCode == http.StatusProxyAuthRequired:
 		a.err = c.proxyRefused(r.Call, res.StatusCode)
 	case err != nil:
@@ -173,12 +177,12 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 			a.err = e
 		}
 	default:
-		if a.err = read(answer); a.err == nil {
-			a.err = live(r.Call, answer)
-		}
-		if a.err != nil {
-			a.err.Exchange, a.err.Op, a.err.Status = c.id, r.Call.Op, res.StatusCode
-		}
+		a.err = c.judge(ctx, r.Call, answer, func(answer *Response) *market.Error {
+			if e := read(answer); e != nil {
+				return e
+			}
+			return live(r.Call, answer)
+		})
 	}
 	a.usage = answer.Usage
 	return a

@@ -235,6 +235,16 @@ func (c *Cursor) Null() bool {
 // Skip reads any one value and checks that it is JSON.
 func (c *Cursor) Skip() error { return c.skip(0) }
 
+// Raw reads the next value and returns it as it is written. The bytes are part of the input.
+func (c *Cursor) Raw() ([]byte, error) {
+	c.space()
+	from := c.i
+	if err := c.Skip(); err != nil {
+		return nil, err
+	}
+	return c.b[from:c.i], nil
+}
+
 func (c *Cursor) skip(depth int) error {
 	if depth > maxNesting {
 		return c.wrong(errNesting)

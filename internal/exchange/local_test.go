@@ -55,7 +55,7 @@ func TestTransport_deadAddress(t *testing.T) {
 	rig := exchangetest.NewRig(nil)
 	tr := exchange.NewTransport(nil, dialer)
 	defer tr.(interface{ CloseIdleConnections() }).CloseIdleConnections()
-	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: tr, Streams: exchange.NewStreamTransport(nil, dialer)})
+	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: tr, Streams: exchange.NewStreamTransport(nil, dialer)}, anything)
 	hosts := exchange.NewHosts([]string{"http://venue.test:" + port})
 	for name, ask := range map[string]func(context.Context) error{
 		"request": func(ctx context.Context) error {
@@ -122,11 +122,11 @@ func TestLocalResource(t *testing.T) {
 			}
 			script := func(*http.Request, market.Call) exchangetest.Reply { return c.reply }
 			rig, short := exchangetest.NewRig(script), new(dial.Shortage)
-			client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: rig, Shortage: short})
+			client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: rig, Shortage: short}, anything)
 			err := client.Do(t.Context(), exchange.Request{Call: call, Hosts: hosts(), Path: "/"}, accept)
 			f("request", short, firstLetters(rig), err)
 			rig, short = exchangetest.NewRig(script), new(dial.Shortage)
-			client = exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: rig, Shortage: short})
+			client = exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: rig, Shortage: short}, anything)
 			_, err = client.Open(t.Context(), exchange.Dial{Call: streamCall, Hosts: hosts(), Path: "/", MaxMessage: 1000, Silence: time.Minute}, acceptHandshake)
 			f("stream", short, firstLetters(rig), err)
 		})
@@ -145,7 +145,7 @@ func TestLocalResource_read(t *testing.T) {
 	rig := exchangetest.NewRig(func(*http.Request, market.Call) exchangetest.Reply {
 		return exchangetest.Reply{Err: &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.ENOBUFS)}}
 	})
-	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: rig})
+	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: rig}, anything)
 	err := client.Do(t.Context(), exchange.Request{Call: call, Hosts: exchange.NewHosts([]string{"https://a.example"}), Path: "/"}, accept)
 	if market.KindOf(err) != market.KindLocalResource {
 		t.Error(err)

@@ -46,7 +46,7 @@ func TestProxy_refusesConnect(t *testing.T) {
 				tr.Proxy = http.ProxyURL(at)
 			}
 			short := new(dial.Shortage)
-			c := NewClient(Config{ID: "x", Door: openDoor{}, Transport: requests, Streams: streams, Shortage: short})
+			c := NewClient(Config{ID: "x", Door: openDoor{}, Transport: requests, Streams: streams, Shortage: short}, func(market.Call, *Response) bool { return false })
 			hosts := NewHosts([]string{"https://venue.test"})
 			accept := func(*Response) *market.Error { return nil }
 			_, stream := c.Open(t.Context(), Dial{Call: market.Call{Op: market.OpStream}, Hosts: hosts, Path: "/", Silence: time.Minute},

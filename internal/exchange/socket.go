@@ -109,7 +109,7 @@ func (c *Client) handshake(ctx context.Context, d Dial, host string, refused Rea
 func (c *Client) refusedHandshake(
 	ctx context.Context, d Dial, host string, sent time.Time, res *http.Response, err error, refused Reader,
 ) *market.Error {
-	if res == nil || res.StatusCode < http.StatusMultipleChoices {
+	if res == nil || res.StatusCode == http.StatusSwitchingProtocols {
 		return c.unanswered(ctx, d.Call, stripURL(err))
 	}
 	if res.StatusCode == http.StatusProxyAuthRequired {
@@ -120,9 +120,7 @@ func (c *Client) refusedHandshake(
 		// The library keeps the first 1,024 bytes; what cannot be read is decided by status and header alone.
 		answer.Body, _ = io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	}
-	e := refused(answer)
-	e.Exchange, e.Op, e.Status = c.id, d.Call.Op, res.StatusCode
-	return e
+	return c.judge(ctx, d.Call, answer, refused)
 }
 
 // heard notes that a frame came.

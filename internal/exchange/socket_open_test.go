@@ -69,7 +69,7 @@ func TestOpen_refusals(t *testing.T) {
 		"a ban is heeded at all hosts": {map[string]exchangetest.Reply{"a": ban}, "a", market.KindBanned, 418, 1},
 		"in trouble":                   {map[string]exchangetest.Reply{"a": broken}, "a", market.KindUnavailable, 503, 0},
 		"breaks off":                   {map[string]exchangetest.Reply{"a": reset}, "a", market.KindUnavailable, 0, 0},
-		"a page instead":               {map[string]exchangetest.Reply{"a": {Status: 200, Body: "<html>"}}, "a", market.KindUnavailable, 0, 0},
+		"a page instead":               {map[string]exchangetest.Reply{"a": {Status: 200, Body: "<html>"}}, "a", market.KindUnavailable, 200, 0},
 		"sent elsewhere":               {map[string]exchangetest.Reply{"a": moved}, "a", market.KindUnavailable, 302, 0},
 		"a body that never ends": {
 			map[string]exchangetest.Reply{"a": {Status: 418, Body: strings.Repeat(" ", 1<<20)}}, "a", market.KindBanned, 418, 1,
@@ -175,7 +175,7 @@ func TestOpen_itsContextEndsAlone(t *testing.T) {
 	defer server.Close()
 	transport := exchange.NewTransport(nil, nil)
 	rig := exchangetest.NewRig(nil)
-	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: transport})
+	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: transport}, anything)
 	for name, mark := range map[string]func(context.Context) context.Context{
 		"ordinary": func(ctx context.Context) context.Context { return ctx }, "probe": market.WithProbe,
 	} {

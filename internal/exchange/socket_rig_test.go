@@ -32,7 +32,7 @@ type pipes struct {
 // newPipes is a client of streams at the hosts a, b and c.
 func newPipes(s exchangetest.Script) *pipes {
 	p := &pipes{Rig: exchangetest.NewRig(s), peers: make(chan *peer, 8)}
-	p.client = exchange.NewClient(exchange.Config{ID: "x", Door: p.Rig, Transport: p.Rig, Streams: p})
+	p.client = exchange.NewClient(exchange.Config{ID: "x", Door: p.Rig, Transport: p.Rig, Streams: p}, anything)
 	p.dial = exchange.Dial{
 		Call: streamCall, Path: "/stream", MaxMessage: 1000, Silence: time.Minute, Pace: time.Second,
 		Hosts: exchange.NewHosts([]string{"https://a.example", "https://b.example", "https://c.example"}),

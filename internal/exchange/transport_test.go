@@ -212,7 +212,7 @@ func TestClient_overSockets(t *testing.T) {
 		}
 	}))
 	rig := exchangetest.NewRig(nil)
-	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: transport(t, nil)})
+	client := exchange.NewClient(exchange.Config{ID: "x", Door: rig, Transport: transport(t, nil)}, anything)
 	for path, want := range map[string]market.Kind{
 		"/good": market.KindNone, "/unpacked": market.KindNone, "/bomb": market.KindMalformed, "/moved": market.KindUnavailable,
 		"/close": market.KindUnavailable, "/reset": market.KindUnavailable, "/short": market.KindUnavailable,

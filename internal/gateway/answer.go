@@ -145,9 +145,10 @@ type Status struct {
 	Circuits       []market.CircuitStatus
 	Gates          []market.GateStatus
 	Budgets        []market.BudgetStatus
-	AskedAt        time.Time // when a caller last asked for this exchange, zero if never
-	BooksHeld      int       // books of listed pairs in memory
-	Pairs          int       // rows of the list of pairs, 0 without one
+	Unrecognized   *market.Failure // the last answer that was not the exchange's own, nil once it answered the like
+	AskedAt        time.Time       // when a caller last asked for this exchange, zero if never
+	BooksHeld      int             // books of listed pairs in memory
+	Pairs          int             // rows of the list of pairs, 0 without one
 	PairsAge       time.Duration
 }
 

@@ -62,18 +62,20 @@ func (r *reading) ask(ctx context.Context) (*Book, error) {
 
 // enter joins or starts the flight for this pair. The flight outlives r, so it is given none of it.
 func (r *reading) enter(ctx context.Context) (f *flight[answered], joined bool, pause time.Duration, err error) {
-	return r.e.book.enter(ctx, r.v.crew, r.b.tier(r.depth), askEvery, fetchBook(r.v, &r.b.cfg, r.e, r.b.tier(r.depth)))
+	return r.e.book.enter(ctx, r.v.crew, r.b.tier(r.depth), askEvery, fetchBook(r.b, r.v, r.e, r.b.tier(r.depth)))
 }
 
-func fetchBook(v *venue, cfg *BooksConfig, e *entry, depth int) ask[answered] {
+func fetchBook(b *Books, v *venue, e *entry, depth int) ask[answered] {
 	return func(ctx context.Context) (answered, error) {
-		b, err := v.Data.OrderBook(ctx, *e.listing.Load(), depth)
+		got, err := v.Data.OrderBook(ctx, *e.listing.Load(), depth)
 		if err != nil {
+			b.relist(ctx, v, e, err)
 			return answered{}, err
 		}
-		book, verdict := cfg.Books.Keep(b)
+		e.relisted.Store(false)
+		book, verdict := b.cfg.Books.Keep(got)
 		if verdict != market.VerdictOlder && verdict != market.VerdictUnaged && verdict != market.VerdictPurged {
-			cfg.Local.Seen(b)
+			b.cfg.Local.Seen(got)
 		}
 		return answered{book, verdict}, nil
 	}

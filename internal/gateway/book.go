@@ -170,7 +170,7 @@ func (r *reading) usableCopy() bool {
 // lastKnown answers with the newest copy there is, labelled with why it is not live, or with the reason why it may not.
 func (r *reading) lastKnown(ctx context.Context) (*Book, error) {
 	kind := market.KindOf(r.failed)
-	if !kind.ServesStale() {
+	if !market.ServesStale(r.failed) {
 		return nil, r.failed
 	}
 	if r.live && limited(r.failed) {

@@ -180,7 +180,7 @@ func (f *fakeVenue) count(of *int) int {
 
 func (f *fakeVenue) fail(k market.Kind) {
 	f.set(func(f *fakeVenue) {
-		f.err = &market.Error{Exchange: f.id, Op: market.OpOrderBook, Kind: k, RetryAfter: 7 * time.Second}
+		f.err = &market.Error{Exchange: f.id, Op: market.OpOrderBook, Kind: k, OurFault: k == market.KindInvalid, RetryAfter: 7 * time.Second}
 	})
 }
 

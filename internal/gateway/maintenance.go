@@ -15,9 +15,6 @@ const (
 	// announcementHolds is how long an announcement without an end is believed while it cannot be read again: an exchange
 	// that is down for its maintenance does not say that it still is.
 	announcementHolds = time.Hour
-	// maxMaintenanceWait bounds what a caller is told to wait for the end of a maintenance: many end early, and whoever
-	// sleeps until the announced end would be the last to notice.
-	maxMaintenanceWait = 10 * time.Minute
 )
 
 // SetMaintenance puts the configured windows in the place of those that were configured before. An exchange that is not in
@@ -114,8 +111,8 @@ func (v *venue) closedUntil(now time.Time) (until time.Time, ok bool) {
 	return until, !until.IsZero()
 }
 
-// ease is err with the wait for the end of the exchange's maintenance, where the error is one that a maintenance explains. The
-// circuits go on probing whatever callers are told.
+// ease is err with the wait for the end of the exchange's maintenance, at most market.MaintenanceWait, where the error is one that
+// a maintenance explains. The circuits go on probing whatever callers are told.
 func (v *venue) ease(err error, now time.Time) error {
 	if err == nil {
 		return nil
@@ -127,7 +124,7 @@ func (v *venue) ease(err error, now time.Time) error {
 	return lengthen(err, until.Sub(now))
 }
 
-// lengthen is err with a longer wait, at most maxMaintenanceWait unless it was longer already. Errors of calls are shared, so it
+// lengthen is err with a longer wait, at most market.MaintenanceWait also where it was longer. Errors of calls are shared, so it
 // is another error.
 func lengthen(err error, d time.Duration) error {
 	said, ok := errors.AsType[*market.Error](err)
@@ -141,13 +138,15 @@ func lengthen(err error, d time.Duration) error {
 	default:
 		return err
 	}
-	d = min(d, maxMaintenanceWait)
+	cause := *said
+	cause.RetryAfter = min(max(d, said.RetryAfter), market.MaintenanceWait)
 	if own, ok := errors.AsType[*Error](err); ok {
 		longer := *own
-		longer.RetryAfter = max(d, own.RetryAfter)
+		longer.RetryAfter = min(max(d, own.RetryAfter), market.MaintenanceWait)
+		if own.Err == error(said) { // callers are told the longer of both
+			longer.Err = &cause
+		}
 		return &longer
 	}
-	longer := *said
-	longer.RetryAfter = max(d, said.RetryAfter)
-	return &longer
+	return &cause
 }

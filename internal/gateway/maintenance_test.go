@@ -279,12 +279,14 @@ func TestMaintenance_tellsCallersWhenToComeBack(t *testing.T) {
 		for _, k := range []market.Kind{
 			market.KindMaintenance, market.KindUnavailable, market.KindTimeout, market.KindCircuitOpen,
 		} {
-			f(k, 3*time.Minute, 3*time.Minute)
-			f(k, 3*time.Hour, 10*time.Minute)
+			f(k, 40*time.Second, 40*time.Second)
+			f(k, 3*time.Minute, 50*time.Second) // and a fifth, by which callers are spread: a minute
+			f(k, 3*time.Hour, 50*time.Second)
 			f(k, 3*time.Second, 7*time.Second)
 			f(k, 0, 7*time.Second)
 		}
 		f(market.KindBanned, 3*time.Minute, 7*time.Second)
+		f(market.KindRateLimited, 3*time.Minute, 7*time.Second)
 
 		// A copy that is too old is refused for the same reason; a stale answer stays what it is.
 		h.SetMaintenance(map[market.ExchangeID][]market.Maintenance{"alpha": {{Until: time.Now().Add(5 * time.Minute)}}})
@@ -292,13 +294,13 @@ func TestMaintenance_tellsCallersWhenToComeBack(t *testing.T) {
 		h.store.put("alpha", eth, time.Minute)
 		is(t, h.ask(t, q).Freshness, true, gateway.SourceMemory, market.KindMaintenance)
 		q.MaxAge = gateway.MaxAge(time.Second)
-		if got := after(); got != 5*time.Minute {
+		if got := after(); got != 50*time.Second {
 			t.Errorf("too stale: %v", got)
 		}
 		if shared, ok := h.alpha().err.(*market.Error); !ok || shared.RetryAfter != 7*time.Second {
 			t.Errorf("the call's own error became %v", shared)
 		}
-		if _, err := h.Price(t.Context(), eth, []market.ExchangeID{"alpha"}, gateway.Age{}); retryAfter(t, err) != 5*time.Minute {
+		if _, err := h.Price(t.Context(), eth, []market.ExchangeID{"alpha"}, gateway.Age{}); retryAfter(t, err) != 50*time.Second {
 			t.Errorf("price: %v", retryAfter(t, err))
 		}
 	})
@@ -321,7 +323,7 @@ func TestMaintenance_tellsBalanceCallersToo(t *testing.T) {
 		}
 		h.SetMaintenance(map[market.ExchangeID][]market.Maintenance{"alpha": {{Until: time.Now().Add(5 * time.Minute)}}})
 		_, err = a.Balances(t.Context(), q)
-		if got := retryAfter(t, err); got != 5*time.Minute {
+		if got := retryAfter(t, err); got != 50*time.Second {
 			t.Errorf("during one: %v", got)
 		}
 	})

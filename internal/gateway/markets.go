@@ -59,7 +59,7 @@ func (b *Books) markets(ctx context.Context, v *venue) (*Markets, error) {
 				return nil, v.left(ctx, market.OpListings)
 			}
 		case StepLastKnown:
-			if !market.KindOf(failed).ServesStale() {
+			if !market.ServesStale(failed) {
 				return nil, failed
 			}
 			b.recallList(ctx, v)

@@ -206,6 +206,22 @@ func (r *reading) nameless(ctx context.Context) (*Book, error) {
 	return r.lastKnown(ctx)
 }
 
+// relist asks for the list once when the exchange refuses a pair's book with a code that nobody here knows: the pair may be
+// gone, or have another name. Once, until the pair has a book again. It waits for nothing.
+func (b *Books) relist(ctx context.Context, v *venue, e *entry, err error) {
+	failed, ok := errors.AsType[*market.Error](err)
+	if !ok || !failed.UnknownCode() || !e.relisted.CompareAndSwap(false, true) {
+		return
+	}
+	f, pause, err := b.enterList(market.WithLane(ctx, market.LanePrefetch), v, missEvery)
+	switch {
+	case err != nil:
+		e.relisted.Store(false)
+	case pause == 0:
+		v.lists.leave(f, true)
+	}
+}
+
 // refresh renews a list before it is stale, if somebody uses the exchange. It waits for nothing.
 func (b *Books) refresh(ctx context.Context, v *venue, now time.Time, due time.Duration) {
 	t := v.table.Load()

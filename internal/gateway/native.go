@@ -197,7 +197,7 @@ func (p *passing) usable(now time.Time) *market.NativeAnswer {
 func (p *passing) lastKnown() *NativeAnswer {
 	kind, now := market.KindOf(p.failed), time.Now()
 	a := p.usable(now)
-	if a == nil || !kind.ServesStale() {
+	if a == nil || !market.ServesStale(p.failed) {
 		return nil
 	}
 	return p.answer(a, nativeSource(a), kind, now)

@@ -29,11 +29,13 @@ type Health interface {
 	Peek(c market.Call) error
 }
 
-// Inventory lists everything that can refuse a call, for those who ask why. It does no I/O.
+// Inventory lists everything that can refuse a call or spoil its answer, for those who ask why. It does no I/O.
 type Inventory interface {
 	Circuits() []market.CircuitStatus
 	Gates() []market.GateStatus
 	Budgets() []market.BudgetStatus
+	// Unrecognized is the last attempt that something else than the exchange answered, nil once one like it went well.
+	Unrecognized(id market.ExchangeID) *market.Failure
 }
 
 // Store keeps the last-known books. It never moves a clock.

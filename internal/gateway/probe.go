@@ -43,7 +43,7 @@ func (b *Books) askBook(ctx context.Context, v *venue) error {
 		return err
 	}
 	depth := b.tier(1)
-	return put(ctx, v, market.OpOrderBook, &e.book, depth, fetchBook(v, &b.cfg, e, depth))
+	return put(ctx, v, market.OpOrderBook, &e.book, depth, fetchBook(b, v, e, depth))
 }
 
 // askReference asks how the exchange is, or for the figures of a pair where there is no such question.

@@ -38,6 +38,7 @@ func (b *Books) Health(exchange market.ExchangeID) *Status {
 	if i := b.cfg.Inventory; i != nil {
 		s.Circuits = only(i.Circuits(), func(c market.CircuitStatus) bool { return c.ID.Exchange == v.ID })
 		s.Gates = only(i.Gates(), func(g market.GateStatus) bool { return g.Exchange == v.ID })
+		s.Unrecognized = i.Unrecognized(v.ID)
 		s.Budgets = only(i.Budgets(), func(l market.BudgetStatus) bool { return l.Exchange == v.ID })
 	}
 	if t := v.table.Load(); t != nil {

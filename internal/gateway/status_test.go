@@ -27,6 +27,13 @@ func (inventory) Budgets() []market.BudgetStatus {
 	return []market.BudgetStatus{{Exchange: "alpha"}, {Exchange: "beta"}}
 }
 
+func (inventory) Unrecognized(id market.ExchangeID) *market.Failure {
+	if id != "alpha" {
+		return nil
+	}
+	return &market.Failure{Exchange: id, Status: 404, Host: "https://alpha.example"}
+}
+
 func TestStatus_announcementIsReadOncePerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, func(c *gateway.BooksConfig) { c.Inventory = inventory{} }, "alpha", "beta")
@@ -47,6 +54,9 @@ func TestStatus_announcementIsReadOncePerMinute(t *testing.T) {
 		}
 		if len(s.Circuits) != 1 || len(s.Gates) != 1 || s.Gates[0].Kind != market.KindBanned || len(s.Budgets) != 1 {
 			t.Errorf("status %+v holds what belongs to another exchange", s)
+		}
+		if s.Unrecognized == nil || s.Unrecognized.Exchange != "alpha" {
+			t.Errorf("unrecognized: %+v", s.Unrecognized)
 		}
 		if s.BooksHeld != 1 || s.Pairs != 2 || s.PairsAge == 0 || s.AskedAt.IsZero() {
 			t.Errorf("status %+v", s)

@@ -30,6 +30,7 @@ type entry struct {
 	asked      atomic.Int64         // when a caller last asked for the book, in nanoseconds since 1970; 0 if never
 	mark       atomic.Pointer[mark] // the last answer about the book, nil before the first
 	warn       warner
+	relisted   atomic.Bool                   // a list was asked for since its book was refused for a reason that we do not know
 	retired    atomic.Pointer[market.Levels] // the last levels of a stream that became a copy
 
 	wanted  atomic.Int64                 // when a caller last asked for it while it did not trade as usual, in nanoseconds since 1970

@@ -108,14 +108,14 @@ func (v *venue) told(op market.Op, err error) error {
 	return &market.Error{Exchange: v.ID, Op: op, Kind: market.KindOverloaded, RetryAfter: busyFor, Err: errStopping}
 }
 
-// retryAfter is the exchange's or the circuit's word on when to try again, zero if there is none.
+// retryAfter is the exchange's or the circuit's word on when to try again, as a caller is told it; zero if there is none.
 func retryAfter(err error) time.Duration {
 	var d time.Duration
 	if e, ok := errors.AsType[*Error](err); ok {
 		d = e.RetryAfter
 	}
 	if e, ok := errors.AsType[*market.Error](err); ok {
-		d = max(d, e.RetryAfter)
+		d = max(d, e.Wait())
 	}
 	return d
 }

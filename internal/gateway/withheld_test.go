@@ -169,8 +169,8 @@ func TestWithheld_exchange(t *testing.T) {
 		}
 		w.begin("beta", market.Pair{}, time.Minute)
 		_, err := h.OrderBooks(t.Context(), btc, 5, gateway.Age{})
-		if e, ok := errors.AsType[*gateway.Error](err); !ok || e.Code != gateway.CodeBooksUnavailable || e.RetryAfter != time.Minute {
-			t.Errorf("order books: %v, want unavailable until the first withholding ends", err)
+		if e, ok := errors.AsType[*gateway.Error](err); !ok || e.Code != gateway.CodeBooksUnavailable || e.RetryAfter != market.OperatorWait {
+			t.Errorf("order books: %v, want unavailable for as long as a caller is told to wait for an operator", err)
 		}
 	})
 }

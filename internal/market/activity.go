@@ -26,6 +26,7 @@ type Failure struct {
 	Kind     Kind
 	Status   int    // HTTP status, zero without an answer
 	Code     string // the exchange's own code, at most 40 printable ASCII characters, "" if none
+	Host     string // who answered, where the answer was not the exchange's own, as in Error
 	Elapsed  time.Duration
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"exchange-gateway/internal/market"
 )
@@ -70,7 +71,7 @@ func TestKinds_table(t *testing.T) {
 	}
 	const success, failure, ignored = market.EffectSuccess, market.EffectFailure, market.EffectIgnored
 	want := map[string]row{
-		"invalid":        {success, market.RetryNever, false, false, false},
+		"invalid":        {success, market.RetryNever, true, false, false},
 		"unknown_symbol": {success, market.RetryNever, false, false, false},
 		"delisted":       {success, market.RetryNever, false, false, false},
 		"auth":           {success, market.RetryNever, true, false, false},
@@ -90,7 +91,7 @@ func TestKinds_table(t *testing.T) {
 		"client_limited": {ignored, market.RetryNever, true, true, true},
 		"local_resource": {ignored, market.RetryNever, true, true, true},
 		"canceled":       {ignored, market.RetryNever, false, false, false},
-		"not_supported":  {ignored, market.RetryNever, false, false, false},
+		"not_supported":  {ignored, market.RetryNever, true, false, false},
 		"internal":       {ignored, market.RetryNever, false, false, false},
 	}
 	for _, k := range market.Kinds() {
@@ -172,6 +173,64 @@ func TestOptional(t *testing.T) {
 		var o market.Optional
 		if err := json.Unmarshal([]byte(in), &o); err == nil || !o.IsZero() {
 			t.Errorf("%s was read", in)
+		}
+	}
+}
+
+// TestError_unrecognized: an answer that is not the exchange's own is asked for once more at most, and says who gave it.
+func TestError_unrecognized(t *testing.T) {
+	e := &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: market.KindUnavailable, Status: 404, Host: "https://x.example"}
+	if !e.Unrecognized() || e.Retry() != market.RetryOnce || e.Error() != "okx: order_book: unavailable (HTTP 404 from https://x.example)" {
+		t.Errorf("%v: retry %v", e, e.Retry())
+	}
+	if u := (&market.Error{Kind: market.KindMalformed, Code: "-9998"}); !u.UnknownCode() || u.Retry() != market.RetryNever {
+		t.Errorf("%v: retry %v", u, u.Retry())
+	}
+	if u := (&market.Error{Kind: market.KindMalformed}); u.UnknownCode() || u.Retry() != market.RetryOnce {
+		t.Errorf("%v: retry %v", u, u.Retry())
+	}
+	e.Host = ""
+	if e.Unrecognized() || e.Retry() != market.RetryBackoff {
+		t.Errorf("%v: retry %v", e, e.Retry())
+	}
+}
+
+// TestServesStale: a refusal of our own question serves what is held, one of a caller's words is the caller's.
+func TestServesStale(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&market.Error{Kind: market.KindInvalid, OurFault: true}, true},
+		{&market.Error{Kind: market.KindInvalid}, false},
+		{fmt.Errorf("x: %w", &market.Error{Kind: market.KindInvalid}), false},
+		{&market.Error{Kind: market.KindNotSupported}, true},
+		{&market.Error{Kind: market.KindUnknownSymbol}, false},
+		{&market.Error{Kind: market.KindDelisted}, false},
+		{&market.Error{Kind: market.KindWithheld}, false},
+		{errors.New("unclassified"), true},
+	} {
+		if got := market.ServesStale(c.err); got != c.want {
+			t.Errorf("%v: %t", c.err, got)
+		}
+	}
+}
+
+// TestError_Wait: an end that an operator can bring forward is no reason to sleep until it; a ban's end is.
+func TestError_Wait(t *testing.T) {
+	for _, k := range market.Kinds() {
+		want := 4 * time.Hour
+		switch k { //exhaustive:ignore
+		case market.KindIsolated, market.KindWithheld:
+			want = 25 * time.Second
+		case market.KindMaintenance:
+			want = 50 * time.Second
+		}
+		if got := (&market.Error{Kind: k, RetryAfter: 4 * time.Hour}).Wait(); got != want {
+			t.Errorf("%v: %v, want %v", k, got, want)
+		}
+		if got := (&market.Error{Kind: k, RetryAfter: 3 * time.Second}).Wait(); got != 3*time.Second {
+			t.Errorf("%v: %v", k, got)
 		}
 	}
 }

@@ -17,9 +17,9 @@ const (
 	KindRateLimited               // we asked too often
 	KindBanned                    // we are shut out for a while
 	KindTimeout                   // no answer in time
-	KindUnavailable               // dial, TLS, reset, EOF, 5xx; and every error that nobody classified
+	KindUnavailable               // dial, TLS, reset, EOF, 5xx, an answer that is not the exchange's own; and every error that nobody classified
 	KindMaintenance               // the exchange says that it is closed
-	KindMalformed                 // an answer that cannot be decoded
+	KindMalformed                 // an answer of the exchange that cannot be decoded, or has a code that nobody here knows
 	KindSuspect                   // an answer that decodes, and cannot be true: a crossed book, a balance out of a cache
 	KindCircuitOpen               // not asked: the circuit is open
 	KindIsolated                  // not asked: an operator isolated the exchange
@@ -70,7 +70,7 @@ type kindFacts struct {
 // bans us says nothing about its health (ignored); only silence, breakage and maintenance are failures.
 var kinds = [kindCount]kindFacts{
 	KindNone:          {text: "none", effect: EffectSuccess},
-	KindInvalid:       {text: "invalid", effect: EffectSuccess},
+	KindInvalid:       {text: "invalid", effect: EffectSuccess, stale: true},
 	KindUnknownSymbol: {text: "unknown_symbol", effect: EffectSuccess},
 	KindDelisted:      {text: "delisted", effect: EffectSuccess},
 	KindAuth:          {text: "auth", effect: EffectSuccess, stale: true},
@@ -88,7 +88,7 @@ var kinds = [kindCount]kindFacts{
 	KindWithheld:      {text: "withheld", effect: EffectIgnored, local: true, passes: true},
 	KindOverloaded:    {text: "overloaded", effect: EffectIgnored, stale: true, local: true, passes: true},
 	KindCanceled:      {text: "canceled", effect: EffectIgnored},
-	KindNotSupported:  {text: "not_supported", effect: EffectIgnored},
+	KindNotSupported:  {text: "not_supported", effect: EffectIgnored, stale: true},
 	KindInternal:      {text: "internal", effect: EffectIgnored},
 	KindClientLimited: {text: "client_limited", effect: EffectIgnored, stale: true, local: true, passes: true},
 	KindLocalResource: {text: "local_resource", effect: EffectIgnored, stale: true, local: true, passes: true},
@@ -123,7 +123,8 @@ func (k Kind) Effect() Effect { return k.facts().effect }
 func (k Kind) Retry() RetryRule { return k.facts().retry }
 
 // ServesStale tells whether a stale order book may be served instead of this error. For auth and clock_skew this holds
-// because a public read needs no credential; a balance is never served stale whatever this says.
+// because a public read needs no credential, for invalid and not_supported because a book is asked for in our own words: see
+// the function ServesStale for those of a caller. A balance is never served stale whatever this says.
 func (k Kind) ServesStale() bool { return k.facts().stale }
 
 // Local tells whether the exchange was never asked.

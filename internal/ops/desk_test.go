@@ -331,13 +331,13 @@ func TestDesk_probe(t *testing.T) {
 		r.guard.gates[0].Scope = market.Scope{Kind: market.ScopeSymbol, Name: "BTC-USDT"} // no reason not to ask
 		r.do(t, ops.Order{Verb: market.VerbIsolate, Exchange: okx, For: time.Hour})
 		r.tape.take()
-		refused(time.Hour)
+		refused(market.OperatorWait)
 		r.do(t, ops.Order{Verb: market.VerbRelease, Exchange: okx})
 		r.tape.take()
 
 		r.do(t, ops.Order{Verb: market.VerbIsolate, Exchange: okx, Class: market.ClassAccount, For: time.Hour})
 		r.tape.take()
-		refused(time.Hour)
+		refused(market.OperatorWait)
 		probe.Class = market.ClassReference
 		r.do(t, probe)
 		probe.Class = ""

@@ -22,7 +22,7 @@ func (d *Desk) mayProbe(o *Order, now time.Time) error {
 		if v.Class != "" && o.Class == "" {
 			detail += ", or probe another class by its name"
 		}
-		return &RefusedError{Conflict: true, Wait: v.Until.Sub(now), Detail: sentence(detail)}
+		return &RefusedError{Conflict: true, Wait: min(v.Until.Sub(now), market.OperatorWait), Detail: sentence(detail)}
 	}
 	for _, g := range d.cfg.Guard.Gates() {
 		if g.Exchange == o.Exchange && whole(g.Scope.Kind) && g.Until.After(now) {
@@ -45,7 +45,7 @@ func (d *Desk) probe(o *Order, out *Outcome) error {
 		// A gate closed, or a class was isolated, since permit looked.
 		what := target(o.Exchange, o.Class)
 		if e, ok := errors.AsType[*market.Error](err); ok && e.RetryAfter > 0 {
-			return &RefusedError{Conflict: true, Wait: e.RetryAfter, Detail: fmt.Sprintf(
+			return &RefusedError{Conflict: true, Wait: e.Wait(), Detail: fmt.Sprintf(
 				"No request goes to %s before %s (%s).", what, clockTime(now.Add(e.RetryAfter), now), e.Kind)}
 		}
 		return &RefusedError{Conflict: true, Detail: fmt.Sprintf("Nothing was asked of %s: %s.", what, market.KindOf(err))}

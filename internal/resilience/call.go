@@ -210,7 +210,7 @@ func (s *call) end(a *attempt, p permit, err error) (failure *market.Error, made
 		p.settle(now, market.EffectSuccess, market.KindNone)
 		s.count(a, p, market.KindNone, now, nil)
 		x.samples.attempt(now, now-p.began, false)
-		x.failures.succeeded.Store(now)
+		x.failures.good(s.plan.Op, now)
 		return nil, true
 	}
 	e, _ := errors.AsType[*market.Error](err)
@@ -242,7 +242,7 @@ func (s *call) wrong(e *market.Error, kind market.Kind, now int64, p permit) mar
 		At: s.x.env.clock.wall(now), Exchange: s.x.id, Op: s.plan.Op, Kind: kind, Elapsed: time.Duration(now - p.began),
 	}
 	if e != nil {
-		f.Status, f.Code = e.Status, plainCode(e.Code)
+		f.Status, f.Code, f.Host = e.Status, plainCode(e.Code), e.Host
 	}
 	return f
 }

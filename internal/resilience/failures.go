@@ -16,7 +16,8 @@ const (
 
 // failures are the last attempts at one exchange that went wrong, and when one last went well.
 type failures struct {
-	succeeded atomic.Int64 // instant, zero if none has
+	succeeded    atomic.Int64                   // instant, zero if none has
+	unrecognized atomic.Pointer[market.Failure] // the last one of its operation that was no answer of the exchange, nil if none
 
 	mu   sync.Mutex
 	next int
@@ -24,10 +25,21 @@ type failures struct {
 }
 
 func (f *failures) note(one market.Failure) {
+	if one.Host != "" {
+		f.unrecognized.Store(&one)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ring[f.next] = one
 	f.next = (f.next + 1) % failuresKept
+}
+
+// good notes that an attempt of an operation went well.
+func (f *failures) good(op market.Op, now int64) {
+	f.succeeded.Store(now)
+	if last := f.unrecognized.Load(); last != nil && last.Op == op {
+		f.unrecognized.CompareAndSwap(last, nil)
+	}
 }
 
 // read lists what is kept, newest first.
@@ -86,4 +98,14 @@ func (g *Guard) LastSuccess(id market.ExchangeID) time.Time {
 		return time.Time{}
 	}
 	return g.env.clock.wall(at).Round(time.Millisecond)
+}
+
+// Unrecognized is the last attempt at an exchange that something else answered, until one of the same operation goes well; nil
+// without one. Reading changes nothing.
+func (g *Guard) Unrecognized(id market.ExchangeID) *market.Failure {
+	x := g.find(id)
+	if x == nil {
+		return nil
+	}
+	return x.failures.unrecognized.Load()
 }

@@ -52,11 +52,18 @@ func (x *exchange) effectOf(a *attempt, e *market.Error, kind market.Kind, slow 
 			return market.EffectIgnored
 		}
 	case market.KindMalformed, market.KindSuspect:
-		// One broken book is that book's trouble; two are the exchange's.
-		if e != nil && e.Refusal != nil && e.Refusal.Scope.Kind == market.ScopeSymbol {
+		if e == nil || e.Refusal == nil {
+			break
+		}
+		// One broken book is that book's trouble; two are the exchange's. What is said of one account is that account's.
+		//exhaustive:ignore
+		switch e.Refusal.Scope.Kind {
+		case market.ScopeSymbol:
 			if _, full := a.seen(); full || x.gates.badSymbols(now) >= 2 {
 				return market.EffectFailure
 			}
+			return market.EffectIgnored
+		case market.ScopeAccount:
 			return market.EffectIgnored
 		}
 	}

@@ -73,9 +73,9 @@ type retry struct {
 
 const rules = market.RetryNextHost + 1
 
-// pause tells how long to wait before an attempt that failed is repeated, by the rule of its Kind alone.
+// pause tells how long to wait before an attempt that failed is repeated, by the rule of its error alone.
 func (r *retry) pause(x *exchange, call *market.Call, e *market.Error, now int64) (time.Duration, bool) {
-	rule := e.Kind.Retry()
+	rule := e.Retry()
 	switch rule {
 	case market.RetryNever:
 		if e.RetryOnceAfter <= 0 || r.used[rule] {

@@ -48,9 +48,13 @@ func holdCases() []holdCase {
 		return exchangesim.Fault{Kind: exchangesim.FaultRateLimit, Credential: credential}
 	}
 	page := func(name string) exchangesim.Fault { return exchangesim.Fault{Kind: exchangesim.FaultHTML, Page: name} }
+	text429 := exchangesim.Fault{
+		Kind: exchangesim.FaultStatus, Class: books429, Status: 429, Body: "Too Many Requests", ContentType: "text/plain",
+	}
 	plain1015 := exchangesim.Fault{Kind: exchangesim.FaultStatus, Status: 429, Body: "error code: 1015", ContentType: "text/plain; charset=UTF-8"}
 	return []holdCase{
 		{name: "binance 429 books", id: "binance", fault: limit(books429), closed: everything, minute: true, kind: "rate_limited"},
+		{name: "binance 429 as text", id: "binance", fault: text429, closed: everything, minute: true, kind: "rate_limited"},
 		{name: "binance 429 account", id: "binance", fault: limit(account429), closed: everything, minute: true},
 		{
 			name: "binance 418 with an end in its message", id: "binance", fault: exchangesim.Fault{Kind: exchangesim.FaultBan},
@@ -62,6 +66,7 @@ func holdCases() []holdCase {
 		},
 		{name: "binance firewall", id: "binance", fault: page("cloudfront_403"), closed: everything, holds: wafHolds, kind: "banned"},
 		{name: "okx 429 books", id: "okx", fault: limit(books429), closed: books, holds: limitHolds, kind: "rate_limited"},
+		{name: "okx 429 as text", id: "okx", fault: text429, closed: books, holds: limitHolds, kind: "rate_limited"},
 		{name: "okx 429 account", id: "okx", fault: of(credentials["okx"]), closed: mainAccount, holds: limitHolds},
 		{
 			name: "okx 200 with code 50011", id: "okx", fault: limit(books429), closed: books, holds: limitHolds, kind: "rate_limited",
@@ -71,6 +76,7 @@ func holdCases() []holdCase {
 		{name: "okx 1015", id: "okx", fault: page("cloudflare_1015"), closed: everything, holds: blockHolds, kind: "banned"},
 		{name: "okx 1015 as text", id: "okx", fault: plain1015, closed: everything, holds: blockHolds, kind: "banned"},
 		{name: "coinbase 429 books", id: "coinbase", fault: limit(books429), closed: keyless, holds: limitHolds, kind: "rate_limited"},
+		{name: "coinbase 429 as text", id: "coinbase", fault: text429, closed: keyless, holds: limitHolds, kind: "rate_limited"},
 		{name: "coinbase 429 account", id: "coinbase", fault: of(credentials["coinbase"]), closed: mainAccount, holds: limitHolds},
 		{name: "coinbase blocked", id: "coinbase", fault: page("cloudflare_403"), closed: everything, holds: blockHolds, kind: "banned"},
 		{name: "coinbase 1015", id: "coinbase", fault: page("cloudflare_1015"), closed: everything, holds: blockHolds, kind: "banned"},

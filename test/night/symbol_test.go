@@ -9,12 +9,9 @@ import (
 	"exchange-gateway/internal/market"
 )
 
-// rubbish are answers of HTTP 200 that no book can be made of.
+// rubbish are books of the exchange that cannot be used. What is no book at all is in foreign.
 var rubbish = []exchangesim.Fault{
-	{Kind: exchangesim.FaultWrongJSON},
 	{Kind: exchangesim.FaultCutJSON},
-	{Kind: exchangesim.FaultEmpty},
-	{Kind: exchangesim.FaultHTML, Page: "nginx_502", Status: 200},
 	{Kind: exchangesim.FaultCrossed},
 	{Kind: exchangesim.FaultNegative},
 }

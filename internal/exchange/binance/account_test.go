@@ -71,7 +71,7 @@ func TestBalances_refuses(t *testing.T) {
 		`{"code":-2015,"msg":"Invalid API-key, IP, or permissions for action."}`: market.KindAuth,
 		`{"code":-1003,"msg":"Too much request weight used."}`:                   market.KindRateLimited,
 		`{"code":-1000,"msg":"An unknown error."}`:                               market.KindUnavailable,
-		`{"msg":"no code"}`: market.KindMalformed,
+		`{"msg":"no code"}`: market.KindUnavailable,
 	} {
 		b, err := balancesOf(t, text)
 		if e := asError(t, err); b != nil || e.Kind != kind {
@@ -137,7 +137,7 @@ func TestBalances_clock(t *testing.T) {
 // TestBalances_noClock: without the exchange's time nothing is signed.
 func TestBalances_noClock(t *testing.T) {
 	for text, kind := range map[string]market.Kind{
-		`{}`: market.KindMalformed, `{"serverTime":0}`: market.KindMalformed, `{"serverTime":-1}`: market.KindMalformed,
+		`{}`: market.KindUnavailable, `{"serverTime":0}`: market.KindMalformed, `{"serverTime":-1}`: market.KindMalformed,
 		`{"serverTime":"soon"}`: market.KindMalformed, `{"code":-1003,"msg":""}`: market.KindRateLimited,
 	} {
 		v, rig := venueOn(t, body(text))

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -82,7 +81,7 @@ func New(c exchange.Config) (*Venue, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	v := &Venue{
-		id: c.ID, client: exchange.NewClient(c), log: c.Log,
+		id: c.ID, client: exchange.NewClient(c, own), log: c.Log,
 		public: exchange.NewHosts(public), streams: exchange.NewHosts(streams),
 	}
 	v.limits.Store(&documentedLimits)
@@ -119,7 +118,7 @@ func (v *Venue) get(ctx context.Context, r exchange.Request, g gates, decode fun
 	r.TooLong = g.hold
 	return v.client.Do(ctx, r, func(res *exchange.Response) *market.Error {
 		readUsage(res)
-		if res.Status != http.StatusOK {
+		if res.Status < 200 || res.Status > 299 {
 			return v.refused(res, g)
 		}
 		err := decode(res)

@@ -129,7 +129,6 @@ func TestOrderBook_refuses(t *testing.T) {
 		`{"lastUpdateId":99999999999999999999,"bids":[],"asks":[]}`:             market.KindMalformed,
 		`{"lastUpdateId":1,"bids":[],"asks":[],"asks":[]}`:                      market.KindMalformed,
 		`{"lastUpdateId":1,"bids":{},"asks":[]}`:                                market.KindMalformed,
-		`[["5","1"]]`:                                                           market.KindMalformed,
 		`{"lastUpdateId":1,"bids":[["1e99","1"]],"asks":[]}`:                    market.KindMalformed,
 		`{"lastUpdateId":1,"bids":[],"asks":[]}` + strings.Repeat(" ", 2<<20):   market.KindMalformed, // too long
 	} {

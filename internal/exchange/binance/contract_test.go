@@ -93,6 +93,7 @@ func TestContract(t *testing.T) {
 			"a price NaN":    `{"lastUpdateId":1,"bids":[["NaN","1"]],"asks":[]}`,
 			"a size missing": `{"lastUpdateId":1,"bids":[["99"]],"asks":[]}`,
 		},
+		UnknownError: `{"code":-9998,"msg":"Made up."}`,
 		BadBalances: map[string]string{
 			"no list":          `{"accountType":"SPOT","updateTime":1}`,
 			"null":             `{"balances":null}`,

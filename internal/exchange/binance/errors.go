@@ -15,7 +15,7 @@ import (
 type gates struct {
 	account    market.Scope    // of a signed request, zero otherwise
 	restricted market.Scope    // what a refusal of our place on earth is about
-	hold       *market.Refusal // of an answer that cannot be decoded or true, nil if none
+	hold       *market.Refusal // of an answer that cannot be decoded, known or true, nil if none
 	passed     bool            // the question is a caller's own words, so a refusal of it is no fault of ours
 }
 
@@ -53,19 +53,36 @@ func (v *Venue) refused(res *exchange.Response, g gates) *market.Error {
 	if e := v.byStatus(res, "", g); e != nil {
 		return e
 	}
-	switch status := res.Status; {
-	case status == http.StatusUnauthorized:
+	switch {
+	case res.Status == http.StatusUnauthorized:
 		return g.auth(&market.Error{Kind: market.KindAuth, Err: errors.New("the key was refused")})
-	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusGone:
-		return ours("there is no such path")
 	case res.IsHTML():
 		return &market.Error{Kind: market.KindUnavailable, Err: errors.New("a page instead of an answer")}
 	}
 	return &market.Error{Kind: market.KindUnavailable, Err: errors.New("no answer that can be read")}
 }
 
-// meaning classifies an answer by its status where that decides alone, else by its code, else by its status again: an
-// unknown code under 4xx is a request of ours that Binance did not like, and under anything else a trouble of its own.
+// own tells the answers that Binance itself gives: errors have a negative code (0 for our place on earth, by its kind), and the
+// answers to each call their fields.
+func own(call market.Call, res *exchange.Response) bool {
+	if said, ok := readEnvelope(res.Body); ok {
+		return said.code < 0
+	}
+	return res.Status <= 299 && res.Has(fields[call.Op]...)
+}
+
+// fields are some of those that an answer to each call has; "[" where it may be an array.
+var fields = map[market.Op][]string{
+	market.OpOrderBook:  {"lastUpdateId", "bids", "asks"},
+	market.OpStatistics: {"symbol", "lastPrice", "["},
+	market.OpListings:   {"symbols", "rateLimits", "serverTime"},
+	market.OpStatus:     {"status"},
+	market.OpTime:       {"serverTime"},
+	market.OpBalances:   {"balances", "accountType"},
+	market.OpNative:     {"symbol", "symbols", "price", "mins", "["},
+}
+
+// meaning classifies an answer by its status where that decides alone, else by its code.
 func (v *Venue) meaning(res *exchange.Response, said envelope, g gates) *market.Error {
 	e := v.byStatus(res, said.msg, g)
 	if e == nil {
@@ -151,8 +168,10 @@ func (v *Venue) byCode(res *exchange.Response, said envelope, g gates) *market.E
 		return ours("a parameter is missing")
 	case !known && res.Status == http.StatusUnauthorized:
 		row.kind, row.text = market.KindAuth, "the key was refused"
-	case !known && said.code < 0 && res.Status/100 == 4:
-		return ours("a code that its documentation of reads does not have")
+	case !known && said.code < 0 && g.passed && res.Status/100 == 4:
+		return ours("a code that its documentation of reads does not have") // of what the caller asked
+	case !known && said.code < 0 && res.Status < http.StatusInternalServerError:
+		return g.unknown("a code that its documentation of reads does not have")
 	case !known:
 		row.kind, row.text = market.KindUnavailable, "an error that cannot be read"
 	}

@@ -29,11 +29,14 @@ var (
 	unavailable = meaning{kind: market.KindUnavailable}
 	limited     = meaning{kind: market.KindRateLimited, scope: market.ScopeIP}
 	banned      = meaning{kind: market.KindBanned, scope: market.ScopeIP}
-	noSymbol    = meaning{kind: market.KindUnknownSymbol}
-	noKey       = meaning{kind: market.KindAuth}
-	deadKey     = meaning{kind: market.KindAuth, scope: market.ScopeAccount}
-	elsewhere   = meaning{kind: market.KindRestricted, scope: market.ScopeExchange}
-	elsewhere2  = meaning{kind: market.KindRestricted, scope: market.ScopeEndpoint}
+	// A code that no table has is held against the symbol, or the account, and nobody else.
+	unknownCode  = meaning{kind: market.KindMalformed, scope: market.ScopeSymbol}
+	unknownOfKey = meaning{kind: market.KindMalformed, scope: market.ScopeAccount}
+	noSymbol     = meaning{kind: market.KindUnknownSymbol}
+	noKey        = meaning{kind: market.KindAuth}
+	deadKey      = meaning{kind: market.KindAuth, scope: market.ScopeAccount}
+	elsewhere    = meaning{kind: market.KindRestricted, scope: market.ScopeExchange}
+	elsewhere2   = meaning{kind: market.KindRestricted, scope: market.ScopeEndpoint}
 )
 
 // TestErrors is the error table: each code under the status that it comes with, under one that it does not, and each
@@ -51,9 +54,12 @@ func TestErrors(t *testing.T) {
 		{404, "-1121", noSymbol, noSymbol},
 		{200, "-1121", noSymbol, noSymbol},
 		{400, "-1102", ours, deadKey},
-		{400, "-9999", ours, ours}, // unknown, and our own doing by its status
+		{400, "-9999", unknownCode, unknownOfKey},
+		{404, "-9999", unknownCode, unknownOfKey},
 		{500, "-9999", unavailable, unavailable},
-		{200, "-9999", unavailable, unavailable},
+		{200, "-9999", unknownCode, unknownOfKey},
+		{404, "404", unavailable, unavailable}, // a router's: codes of Binance are negative
+		{400, "9999", unavailable, unavailable},
 		{400, "-1021", meaning{kind: market.KindClockSkew}, meaning{kind: market.KindClockSkew}},
 		{401, "-1002", noKey, deadKey},
 		{400, "-1022", noKey, deadKey},
@@ -96,10 +102,10 @@ func TestErrors(t *testing.T) {
 		{502, "-", unavailable, unavailable},
 		{503, "", unavailable, unavailable}, // the CDN as a whole is over its limit: not our limit
 		{504, "", unavailable, unavailable},
-		{404, "", ours, ours},
-		{404, "-", ours, ours},
-		{405, "-", ours, ours},
-		{410, "", ours, ours},
+		{404, "", unavailable, unavailable},
+		{404, "-", unavailable, unavailable},
+		{405, "-", unavailable, unavailable},
+		{410, "", unavailable, unavailable},
 		{400, "", unavailable, unavailable},
 		{302, "", unavailable, unavailable},
 	}
@@ -320,6 +326,8 @@ func TestErrors_say(t *testing.T) {
 		"(HTTP 400) code -1121":               refusal(400, -1121),
 		"read order book: JSON at byte":       {Body: `{"lastUpdateId":1,"bids":[["1","2"`},
 		"read order book: a field is missing": {Body: `{}`},
+		"(HTTP 404 from https://":             {Status: 404, Body: htmlPage},
+		"is `hosts` right?":                   {Status: 404, Body: htmlPage},
 	} {
 		v, _ := venueOn(t, always(reply))
 		if _, err := v.OrderBook(t.Context(), btcusdt, 100); !strings.Contains(err.Error(), text) {

@@ -204,7 +204,7 @@ func TestStatus(t *testing.T) {
 		}
 		same(t, "requests", rig.Count(exchangetest.Sent), 1)
 	}
-	for _, text := range []string{`{"msg":"normal"}`, `{"status":"0"}`, `{"status":null}`} {
+	for _, text := range []string{`{"status":0.5,"msg":"normal"}`, `{"status":"0"}`, `{"status":null}`} {
 		v, _ := venueOn(t, body(text))
 		if st, err := v.Status(t.Context()); st.State != market.VenueUnknown || asError(t, err).Kind != market.KindMalformed {
 			t.Errorf("%s: %+v, %v", text, st, err)

@@ -338,6 +338,14 @@ func (line recordedError) check(t *testing.T) {
 	_, balanceErr := account(t, v, credential(exampleSecret)).Balances(t.Context(), market.WalletTrading)
 	for _, err := range []error{bookErr, balanceErr} {
 		e := asError(t, err)
+		if line.ID == "no-such-path" {
+			// Our paths have tests of their own. Such a page comes from a wrong host, or from what stands in front of the right
+			// one while it is down: an outage, for whoever holds a book.
+			if e.Kind != market.KindUnavailable || e.Host == "" || e.Retry() != market.RetryOnce {
+				t.Errorf("%v", err)
+			}
+			continue
+		}
 		if !slices.Contains(kindsOf[line.Expect.Class], e.Kind) {
 			t.Errorf("kind %v, want class %s", e.Kind, line.Expect.Class)
 		}

@@ -96,6 +96,16 @@ func (g gates) auth(e *market.Error) *market.Error {
 	return e
 }
 
+// unknown is an answer with a code that no table has: it may be about the symbol, or about the account, and is held against
+// nobody else.
+func (g gates) unknown(text string) *market.Error {
+	e := g.auth(&market.Error{Kind: market.KindMalformed, Err: errors.New(text)})
+	if e.Refusal == nil {
+		e.Refusal = g.hold
+	}
+	return e
+}
+
 func symbolHold(l market.Listing) *market.Refusal {
 	return &market.Refusal{Scope: scopeSymbol(l), First: symbolFirst, Max: symbolMax}
 }

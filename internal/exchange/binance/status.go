@@ -25,7 +25,7 @@ func (v *Venue) Status(ctx context.Context) (market.VenueStatus, error) {
 		st.CheckedAt = res.ConfirmedAt()
 		return err
 	})
-	if e, ok := errors.AsType[*market.Error](err); ok && e.Kind == market.KindInvalid && noSuchPath(e.Status) {
+	if e, ok := errors.AsType[*market.Error](err); ok && e.Unrecognized() && noSuchPath(e.Status) {
 		return market.VenueStatus{State: market.VenueUnknown, CheckedAt: time.Now()}, nil
 	}
 	if err != nil {

@@ -38,7 +38,7 @@ func TestDial_refusals(t *testing.T) {
 		"ban":                 {exchangetest.Reply{Status: 418, Header: http.Header{"Retry-After": {"120"}}}, market.KindBanned, market.ScopeIP},
 		"firewall":            {exchangetest.Reply{Status: 403, Body: htmlBlocked}, market.KindBanned, market.ScopeIP},
 		"geography":           {refusal(451, 0), market.KindRestricted, market.ScopeEndpoint},
-		"no such path":        {exchangetest.Reply{Status: 404}, market.KindInvalid, ""},
+		"no such path":        {exchangetest.Reply{Status: 404}, market.KindUnavailable, ""},
 		"bad request":         {exchangetest.Reply{Status: 400}, market.KindUnavailable, ""},
 		"page of a proxy":     {exchangetest.Reply{Status: 502, Body: "<html>Bad Gateway</html>"}, market.KindUnavailable, ""},
 		"overloaded":          {refusal(503, -1008), market.KindUnavailable, ""},

@@ -154,7 +154,7 @@ func TestPortfolio_allPagesOrNone(t *testing.T) {
 		"second page fails":     {[]answer{first, says(500, "")}, market.KindUnavailable, 2},
 		"second page limited":   {[]answer{first, says(429, `{"message":"x"}`)}, market.KindRateLimited, 2},
 		"second page cut":       {[]answer{first, says(200, `{"accounts":[`)}, market.KindMalformed, 2},
-		"second page a message": {[]answer{first, says(200, `{"message":"x"}`)}, market.KindMalformed, 2},
+		"second page a message": {[]answer{first, says(200, `{"message":"x"}`)}, market.KindUnavailable, 2},
 		"no cursor":             {[]answer{says(200, `{"accounts":[],"has_next":true,"cursor":""}`)}, market.KindMalformed, 1},
 		"cursor in a circle":    {[]answer{first, accountPage("b"), accountPage("next")}, market.KindMalformed, 3},
 		"no end":                {endless, market.KindMalformed, 40},
@@ -223,7 +223,7 @@ func TestBalances_unreadable(t *testing.T) {
 		"EX, no currency":    {exchangeKey(), says(200, `[{"id":"1","balance":"1","hold":"1","available":"1"}]`)},
 		"EX, twice":          {exchangeKey(), says(200, `[{"id":"1","currency":"A","balance":"1","hold":"1","available":"1"},{"id":"1","currency":"A","balance":"1","hold":"1","available":"1"}]`)},
 		"EX, AT's form":      {exchangeKey(), says(200, fixture(t, portfolioPath))},
-		"EX, null":           {exchangeKey(), says(200, `null`)},
+		"EX, empty list":     {exchangeKey(), says(200, `[]`)},
 	} {
 		b, _, err := balances(t, c.key, c.answer)
 		if market.KindOf(err) != market.KindMalformed || b != nil {

@@ -80,7 +80,7 @@ func New(cfg exchange.Config) (*Venue, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	v := &Venue{
-		id: cfg.ID, client: exchange.NewClient(cfg), log: cfg.Log, door: cfg.Door,
+		id: cfg.ID, client: exchange.NewClient(cfg, own), log: cfg.Log, door: cfg.Door,
 		public: exchange.NewHosts(public), streams: exchange.NewHosts(streams),
 	}
 	v.advanced = v.newLedger(familyAdvanced, advanced)

@@ -31,7 +31,7 @@ func TestContract(t *testing.T) {
 		},
 		CrossedBook: book("BTC-USD", `{"price":"100.2","size":"1"}`, `{"price":"100.1","size":"1"}`),
 		BadBooks: map[string]string{
-			"no pricebook":  `{"last":"1","mid_market":"1"}`,
+			"no such book":  `{"pricebook":null}`,
 			"no bids":       `{"pricebook":{"product_id":"BTC-USD","asks":[],"time":"2026-11-29T02:00:00Z"}}`,
 			"null asks":     `{"pricebook":{"product_id":"BTC-USD","bids":[],"asks":null}}`,
 			"no product":    `{"pricebook":{"bids":[],"asks":[]}}`,
@@ -42,10 +42,11 @@ func TestContract(t *testing.T) {
 			"a wrong stamp": `{"pricebook":{"product_id":"BTC-USD","bids":[],"asks":[],"time":"yesterday"}}`,
 			"two books":     `{"pricebook":{"product_id":"BTC-USD","bids":[],"asks":[]},"pricebook":{"product_id":"BTC-USD","bids":[],"asks":[]}}`,
 			"bids twice":    `{"pricebook":{"product_id":"BTC-USD","bids":[],"asks":[],"bids":[]}}`,
-			"a message":     `{"message":"something else"}`,
+			"an error":      `{"error":"NEW","message":"something else"}`,
 		},
+		UnknownError: `{"error":"MADE_UP","error_details":"made up","message":"made up"}`,
 		BadBalances: map[string]string{
-			"no list":         `{"has_next":false,"cursor":"","size":0}`,
+			"no list":         `{"accounts":{},"has_next":false,"cursor":"","size":0}`,
 			"null list":       `{"accounts":null}`,
 			"no amount":       `{"accounts":[{"uuid":"1","currency":"BTC","active":true,"hold":{"value":"0"}}]}`,
 			"empty amount":    `[{"id":"1","currency":"BTC","balance":"1","hold":"","available":"1"}]`,

@@ -38,7 +38,7 @@ func (q question) reject(r *exchange.Response, cause error) *market.Error {
 	if until, ok := later(r); ok && waits(e.Kind) {
 		e.RetryAfter = min(until.Sub(r.ReceivedAt), retryAfterClamp)
 	}
-	e.Refusal = q.refusal(r, e.Kind)
+	e.Refusal = q.refusal(r, f, e.Kind)
 	if e.Kind == market.KindAuth && q.signed() && q.family == familyAdvanced && r.Status == http.StatusUnauthorized {
 		e.RetryOnceAfter = freshTokenAfter
 	}
@@ -62,8 +62,10 @@ func (q question) kind(r *exchange.Response, f fault) market.Kind {
 		return market.KindRestricted
 	case blocked(r, f, q.signed()):
 		return market.KindBanned
+	case r.IsHTML() && r.Status == http.StatusUnauthorized:
+		return market.KindAuth
 	case r.IsHTML():
-		return pageKind(r.Status)
+		return market.KindUnavailable
 	case q.signed() && strings.Contains(f.lower(), "timestamp expired"):
 		return market.KindClockSkew
 	case r.Status == http.StatusTooManyRequests, f.limited():
@@ -82,20 +84,20 @@ func (q question) kind(r *exchange.Response, f fault) market.Kind {
 	return q.requestKind(r, f)
 }
 
-// requestKind classifies what is left: a request that the exchange found wrong, or nothing known.
+// requestKind classifies what is left: a request that the exchange found wrong, or nothing known. What is not in the exchange's
+// own format is told apart before: see own.
 func (q question) requestKind(r *exchange.Response, f fault) market.Kind {
-	clientError := r.Status >= 400 && r.Status <= 499
 	switch {
 	case q.symbol != "" && (f.notFound() || f.invalidArgument() && !f.aboutLimit()):
 		if q.delisted {
 			return market.KindDelisted
 		}
 		return market.KindUnknownSymbol
-	case clientError && f.found, f.notFound(), f.invalidArgument():
+	case f.notFound(), f.invalidArgument(), f.isCode("invalid_request"):
 		return market.KindInvalid
 	case f.unavailable():
 		return market.KindUnavailable
-	case success(r):
+	case f.found, success(r):
 		return market.KindMalformed
 	}
 	return market.KindUnavailable
@@ -113,20 +115,6 @@ func blocked(r *exchange.Response, f fault, signed bool) bool {
 	}
 	return r.IsHTML() || strings.HasPrefix(f.lower(), "error code: 1") ||
 		r.Status == http.StatusForbidden && !f.found && !signed
-}
-
-// pageKind is the kind of an HTML page that is no block. 409 comes with "Error 1018": no such host behind the CDN, so
-// the host we ask is wrong.
-func pageKind(status int) market.Kind {
-	switch {
-	case status >= 200 && status <= 299:
-		return market.KindMalformed
-	case status == http.StatusUnauthorized:
-		return market.KindAuth
-	case status == http.StatusConflict:
-		return market.KindInvalid
-	}
-	return market.KindUnavailable
 }
 
 // describe names what came back, without anything that an answer to a signed request could tell about an account.

@@ -64,9 +64,9 @@ func says(status int, body string) answer { return answer{status: status, body: 
 func TestErrorTable(t *testing.T) {
 	for name, c := range map[string]errorCase{
 		// Shape 1, Exchange.
-		"EX not found":         {"book", says(404, `{"message":"NotFound"}`), market.KindUnknownSymbol, ""},
+		"EX not found":         {"book", says(404, `{"message":"NotFound"}`), market.KindUnavailable, ""},
 		"EX not found, signed": {"exchange", says(404, `{"message":"NotFound"}`), market.KindInvalid, ""},
-		"EX bad request":       {"exchange", says(400, `{"message":"something is wrong"}`), market.KindInvalid, ""},
+		"EX bad request":       {"exchange", says(400, `{"message":"something is wrong"}`), market.KindMalformed, ""},
 		"EX no agent":          {"exchange", says(400, `{"message":"User-Agent header is required."}`), market.KindAuth, ""},
 		"EX request timeout":   {"exchange", says(400, `{"message":"request timeout"}`), market.KindTimeout, ""},
 		"EX expired":           {"exchange", says(401, `{"message":"request timestamp expired"}`), market.KindClockSkew, ""},
@@ -84,13 +84,13 @@ func TestErrorTable(t *testing.T) {
 		"AT bad limit":          {"book", says(400, `{"error":"INVALID_ARGUMENT","message":"limit is too large"}`), market.KindInvalid, "INVALID_ARGUMENT"},
 		"AT delisted":           {"delisted book", says(404, `{"error":"NOT_FOUND","message":"x"}`), market.KindDelisted, "NOT_FOUND"},
 		"AT no such list":       {"list", says(404, `{"error":"NOT_FOUND","message":"x"}`), market.KindInvalid, "NOT_FOUND"},
-		"AT other 400":          {"book", says(400, `{"error":"FAILED_PRECONDITION","message":"x"}`), market.KindInvalid, "FAILED_PRECONDITION"},
+		"AT other 400":          {"book", says(400, `{"error":"FAILED_PRECONDITION","message":"x"}`), market.KindMalformed, "FAILED_PRECONDITION"},
 		"AT no scope":           {"advanced", says(403, `{"error":"PERMISSION_DENIED","error_details":"Missing required scopes","message":"Missing required scopes"}`), market.KindAuth, "PERMISSION_DENIED"},
 		"AT unauthenticated":    {"advanced", says(400, `{"error":"unauthenticated","message":"x"}`), market.KindAuth, "unauthenticated"},
 		"AT unknown":            {"book", says(500, `{"error":"unknown","error_details":"x","message":"x"}`), market.KindUnavailable, "unknown"},
 		"AT exhausted, not 429": {"book", says(400, `{"error":"RESOURCE_EXHAUSTED"}`), market.KindRateLimited, "RESOURCE_EXHAUSTED"},
 		"AT deadline":           {"book", says(400, `{"error":"DEADLINE_EXCEEDED"}`), market.KindTimeout, "DEADLINE_EXCEEDED"},
-		"AT error is no text":   {"book", says(400, `{"error":{"a":1},"message":"x"}`), market.KindInvalid, ""},
+		"AT error is no text":   {"book", says(400, `{"error":{"a":1},"message":"x"}`), market.KindUnavailable, ""},
 		// Shape 3, the Coinbase App layer.
 		"App limit":     {"book", says(429, `{"errors":[{"id":"rate_limit_exceeded","message":"Too many requests"}]}`), market.KindRateLimited, "rate_limit_exceeded"},
 		"App exhausted": {"advanced", says(429, `{"errors":[{"id":"resource_exhausted","message":"x"}]}`), market.KindRateLimited, "resource_exhausted"},
@@ -115,16 +115,16 @@ func TestErrorTable(t *testing.T) {
 		"text 404":           {"book", plain(404, "404 page not found"), market.KindUnavailable, ""},
 		"page 404":           {"book", html(404, "<html>"), market.KindUnavailable, ""},
 		"empty 400":          {"book", says(400, ""), market.KindUnavailable, ""},
-		"408":                {"book", says(408, ""), market.KindTimeout, ""},
+		"408":                {"book", says(408, ""), market.KindUnavailable, ""},
 		"451":                {"book", html(451, "<html>"), market.KindRestricted, ""},
 		"502 page":           {"book", html(502, "<!DOCTYPE html>\n<html><title>Coinbase Error</title></html>"), market.KindUnavailable, ""},
 		"504 page":           {"list", html(504, "<html>"+strings.Repeat("x", 200000)), market.KindUnavailable, ""},
 		"520":                {"book", plain(520, "error code: 520"), market.KindUnavailable, ""},
 		"527 page":           {"book", html(527, "<html>"), market.KindUnavailable, ""},
 		"530, host resolves": {"book", html(530, "<html>Error 1016</html>"), market.KindUnavailable, ""},
-		"409, wrong host":    {"book", html(409, "<html>Error 1018</html>"), market.KindInvalid, ""},
-		"page, 200":          {"book", html(200, "<html>"), market.KindMalformed, ""},
-		"page called JSON":   {"book", says(200, " <html>"), market.KindMalformed, ""},
+		"409, wrong host":    {"book", html(409, "<html>Error 1018</html>"), market.KindUnavailable, ""},
+		"page, 200":          {"book", html(200, "<html>"), market.KindUnavailable, ""},
+		"page called JSON":   {"book", says(200, " <html>"), market.KindUnavailable, ""},
 		"page called 401":    {"advanced", html(401, "<html>"), market.KindAuth, ""},
 		"redirect":           {"book", says(302, ""), market.KindUnavailable, ""},
 		// Blocks of the CDN.
@@ -146,14 +146,14 @@ func TestErrorTable(t *testing.T) {
 		"503 maintenance":   {"exchange", says(503, `{"message":"Down for maintenance"}`), market.KindMaintenance, ""},
 		"503 text":          {"advanced", plain(503, "Scheduled maintenance"), market.KindMaintenance, ""},
 		"200 maintenance":   {"book", says(200, `{"message":"under maintenance"}`), market.KindMaintenance, ""},
-		"404, maintenance?": {"book", says(404, `{"message":"maintenance product not found"}`), market.KindUnknownSymbol, ""},
+		"404, maintenance?": {"book", says(404, `{"message":"maintenance product not found"}`), market.KindUnavailable, ""},
 		// A success that does not hold what was asked for: as the body says, else malformed.
-		"200 not found":   {"book", says(200, `{"message":"NotFound"}`), market.KindUnknownSymbol, ""},
+		"200 not found":   {"book", says(200, `{"message":"NotFound"}`), market.KindUnavailable, ""},
 		"200 bad key":     {"exchange", says(200, `{"message":"Invalid API Key"}`), market.KindAuth, ""},
 		"200 limit":       {"advanced", says(200, `{"message":"rate limit exceeded"}`), market.KindRateLimited, ""},
 		"200 other words": {"exchange", says(200, `{"message":"hello"}`), market.KindMalformed, ""},
-		"200 only text":   {"book", plain(200, "Unauthorized"), market.KindMalformed, ""},
-		"200 nothing":     {"list", says(200, ""), market.KindMalformed, ""},
+		"200 only text":   {"book", plain(200, "Unauthorized"), market.KindUnavailable, ""},
+		"200 nothing":     {"list", says(200, ""), market.KindUnavailable, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, f := ask(t, c.ask, c.answer)
@@ -199,9 +199,13 @@ func TestGates(t *testing.T) {
 		"451":                {"book", says(451, ""), world, 30 * second, 10 * time.Minute, 0},
 		"451, signed":        {"advanced", says(451, ""), account, 30 * second, 10 * time.Minute, 0},
 		"451, EX":            {"exchange", says(451, ""), account, 30 * second, 10 * time.Minute, 0},
-		"undecodable":        {"book", says(200, "{"), symbol, second, 30 * second, 0},
+		"undecodable":        {"book", says(200, `{"pricebook":{`), symbol, second, 30 * second, 0},
 		"other product":      {"book", says(200, book("ETH-USD", "", "")), symbol, second, 30 * second, 0},
-		"opaque message":     {"book", says(200, `{"message":"hello"}`), symbol, second, 30 * second, 0},
+		"opaque error":       {"book", says(200, `{"error":"NEW","message":"hello"}`), symbol, second, 30 * second, 0},
+		"another's 404":      {"book", says(404, `{"message":"no Route matched with those values"}`), market.Scope{}, 0, 0, 0},
+		"a new code":         {"book", says(400, `{"error":"NEW","message":"hello"}`), symbol, second, 30 * second, 0},
+		"a new code, signed": {"advanced", says(400, `{"error":"NEW","message":"hello"}`), account, 30 * second, 10 * time.Minute, 3},
+		"new words, EX":      {"exchange", says(400, `{"message":"hello"}`), account, 30 * second, 10 * time.Minute, 3},
 		"undecodable figure": {"figures", says(200, "{"), market.Scope{}, 0, 0, 0},
 		"undecodable list":   {"list", says(200, "{"), market.Scope{}, 0, 0, 0},
 		"undecodable money":  {"advanced", says(200, "{"), market.Scope{}, 0, 0, 0},
@@ -320,7 +324,7 @@ func TestErrors_sayNothingSecret(t *testing.T) {
 	if !strings.Contains(known.Error(), "Invalid API Key") {
 		t.Errorf("%v: a text that we know by heart is safe", known)
 	}
-	long, _ := ask(t, "book", says(400, `{"message":"`+strings.Repeat("word ", 1000)+`"}`))
+	long, _ := ask(t, "book", says(400, `{"error":"NEW","message":"`+strings.Repeat("word ", 1000)+`"}`))
 	if n := len(long.Err.Error()); n > 260 {
 		t.Errorf("%d bytes of the exchange's words", n)
 	}

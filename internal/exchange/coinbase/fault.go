@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"exchange-gateway/internal/exchange"
+	"exchange-gateway/internal/market"
 )
 
 // maxFault bounds the body that is searched for an error. A longer one is no error.
@@ -20,9 +21,43 @@ const maxFault = 64 << 10
 //  5. {"success":false,"error_response":{...}}, under HTTP 200
 //  6. plain text ("Unauthorized"), HTML, nothing
 type fault struct {
-	found bool   // the body is JSON of one of the shapes
-	code  string // "NOT_FOUND", "rate_limit_exceeded", "" if none
-	text  string // for people, untrusted
+	found    bool   // the body is JSON of one of the shapes
+	advanced bool   // it is one of Advanced Trade's: 2 to 5
+	other    bool   // it has a field that none of them has, as the errors of web frameworks do
+	code     string // "NOT_FOUND", "rate_limit_exceeded", "" if none
+	text     string // for people, untrusted
+}
+
+// own tells the answers that Coinbase itself gives: of each system in its own shapes and, under a 2xx, with the fields of what
+// was asked for.
+func own(call market.Call, r *exchange.Response) bool {
+	if success(r) && r.Has(fields[call.Op]...) {
+		return true
+	}
+	f := readFault(r)
+	if familyOf(call) == familyExchange {
+		return f.found && !f.other
+	}
+	return f.advanced && !f.other
+}
+
+// fields are some of those that an answer to each call has, of both systems; "[" where it is an array.
+var fields = map[market.Op][]string{
+	market.OpOrderBook:  {"pricebook"},
+	market.OpStatistics: {"product_id"},
+	market.OpListings:   {"products", "product_id"}, // all, or one
+	market.OpTime:       {"iso", "epochSeconds", "epochMillis"},
+	market.OpBalances:   {"accounts", "["},
+}
+
+// familyOf is the system that a call goes to.
+func familyOf(call market.Call) string {
+	for _, s := range call.Scopes {
+		if call.Family == "" && s.Kind == market.ScopePublic {
+			return s.Name
+		}
+	}
+	return call.Family
 }
 
 // anyText is a text of a field that may hold anything else.
@@ -44,6 +79,16 @@ type faultBody struct {
 	Description anyText         `json:"error_description"`
 	Errors      json.RawMessage `json:"errors"`
 	Response    json.RawMessage `json:"error_response"`
+	Number      json.RawMessage `json:"code"`
+	Status      json.RawMessage `json:"status"`
+	Path        json.RawMessage `json:"path"`
+}
+
+// advanced tells shape 2 and 4: a code that is a word, and what it is about. One in capitals is known by itself.
+func (b faultBody) advanced() bool {
+	code := word(string(b.Error))
+	about := b.Message != "" || b.Details != "" || b.Description != "" || len(b.Number) > 0
+	return code != "" && (about || code == strings.ToUpper(code))
 }
 
 // readFault never fails: what it cannot read says nothing.
@@ -66,12 +111,13 @@ func readFault(r *exchange.Response) fault {
 			f = f.or(inner.fault())
 			f.found = true
 		}
+		f.advanced = true
 	}
 	return f
 }
 
 func (b faultBody) fault() fault {
-	f := fault{code: word(string(b.Error))}
+	f := fault{code: word(string(b.Error)), advanced: b.advanced(), other: len(b.Status) > 0 || len(b.Path) > 0}
 	for _, t := range []anyText{b.Message, b.Details, b.Description, b.Error} {
 		if t != "" && f.text == "" {
 			f.text = string(t)
@@ -83,6 +129,7 @@ func (b faultBody) fault() fault {
 	}
 	if json.Unmarshal(b.Errors, &list) == nil && len(list) > 0 {
 		f = f.or(fault{code: word(string(list[0].ID)), text: string(list[0].Message)})
+		f.advanced = f.advanced || word(string(list[0].ID)) != ""
 	}
 	f.found = f.code != "" || f.text != ""
 	return f

@@ -25,7 +25,7 @@ const (
 )
 
 // refusal is the gate that an answer closes, nil for none.
-func (q question) refusal(r *exchange.Response, k market.Kind) *market.Refusal {
+func (q question) refusal(r *exchange.Response, f fault, k market.Kind) *market.Refusal {
 	refuse := func(s market.Scope, first, most time.Duration) *market.Refusal {
 		return &market.Refusal{Scope: s, Clamp: retryAfterClamp, First: first, Max: most}
 	}
@@ -43,13 +43,11 @@ func (q question) refusal(r *exchange.Response, k market.Kind) *market.Refusal {
 	case market.KindRestricted:
 		return refuse(q.restricted(), regionFirst, regionMax)
 	case market.KindAuth:
-		if !q.signed() {
-			return nil
-		}
-		gate = refuse(q.limited(), authFirst, authMax)
-		gate.After = authAfter
-		return gate
+		return q.accountRefusal()
 	case market.KindMalformed, market.KindSuspect:
+		if f.found && q.signed() { // an error that we do not know: it is about the account, if about anybody
+			return q.accountRefusal()
+		}
 		return q.symbolRefusal()
 	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew, market.KindTimeout,
 		market.KindCircuitOpen, market.KindIsolated, market.KindWithheld, market.KindOverloaded, market.KindCanceled,
@@ -85,6 +83,14 @@ func (q question) restricted() market.Scope {
 		return q.limited()
 	}
 	return market.Scope{Kind: market.ScopeExchange}
+}
+
+// accountRefusal shuts one account at the third such answer in a row, nil for a request without a key.
+func (q question) accountRefusal() *market.Refusal {
+	if !q.signed() {
+		return nil
+	}
+	return &market.Refusal{Scope: q.limited(), Clamp: retryAfterClamp, First: authFirst, Max: authMax, After: authAfter}
 }
 
 // symbolRefusal shuts the book of one product that cannot be decoded or cannot be true, and nothing else.

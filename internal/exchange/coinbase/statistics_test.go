@@ -47,8 +47,8 @@ func TestStatistics_missingFigures(t *testing.T) {
 func TestStatistics_malformed(t *testing.T) {
 	v, f := newVenue(t)
 	for _, body := range []string{
-		`{"product_id":"ETH-USD","price":"1"}`, `{"price":"1"}`, `{"product_id":"BTC-USD","price":"much"}`,
-		`{"products":[{"product_id":"BTC-USD"}]}`, `{"message":"something"}`,
+		`{"product_id":"ETH-USD","price":"1"}`, `{"product_id":"BTC-USD","price":"much"}`,
+		`{"error":"NEW","message":"something"}`, `{"product_id":"BTC-USD",`,
 	} {
 		f.on(productPath, answer{body: body})
 		if got, err := v.Statistics(t.Context(), btcUSD()); market.KindOf(err) != market.KindMalformed || got != nil {

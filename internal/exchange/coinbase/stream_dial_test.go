@@ -215,7 +215,7 @@ func TestStream_refused(t *testing.T) {
 		"maintenance": {503, `{"message":"down for maintenance"}`, "", market.KindMaintenance, market.Scope{}},
 		"a page":      {200, "<html>hello</html>", "text/html", market.KindUnavailable, market.Scope{}},
 		"elsewhere":   {302, "", "", market.KindUnavailable, market.Scope{}},
-		"our request": {400, `{"message":"bad request"}`, "", market.KindInvalid, market.Scope{}},
+		"a router":    {400, `{"message":"bad request"}`, "", market.KindUnavailable, market.Scope{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

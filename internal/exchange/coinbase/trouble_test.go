@@ -105,10 +105,10 @@ func newConnection(t *testing.T) {
 	s.want(s.frame("l2_data", event("update", "A-USD", "bid 1 2")), "lost A-USD resubscribe suspect")
 }
 
-// retiredHost: it is our configuration that is wrong, and no retry helps.
+// retiredHost: it is our configuration that is wrong, so the error asks for it.
 func retiredHost(t *testing.T) {
 	e, _ := ask(t, "book", html(409, "<html>Error 1018 Could not find host</html>"))
-	if e.Kind != market.KindInvalid || !e.OurFault {
+	if e.Kind != market.KindUnavailable || e.Host == "" || !strings.Contains(e.Error(), "`hosts`") {
 		t.Errorf("%v", e)
 	}
 }

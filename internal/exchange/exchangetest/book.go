@@ -86,7 +86,6 @@ func checkBook(t *testing.T, s Subject, l market.Listing) {
 		})
 	}
 	suspect("crossed is suspect", s.CrossedBook, market.KindSuspect)
-	suspect("a page holds the symbol", page, market.KindMalformed)
 	for name, body := range s.BadBooks {
 		suspect(name+" is malformed", body, market.KindMalformed)
 	}

@@ -20,6 +20,8 @@ func Run(t *testing.T, s Subject) {
 		{"time", checkTime},
 		{"transport", checkTransport},
 		{"answer", checkAnswer},
+		{"foreign", checkForeign},
+		{"unknown", checkUnknown},
 	} {
 		for _, q := range questions {
 			t.Run(group.name+"/"+q.name, func(t *testing.T) { group.run(t, s, listing, q) })
@@ -40,8 +42,8 @@ func (s Subject) complete(t *testing.T) {
 		t.Fatal("the subject needs New, Good, Pair and MaxDepth")
 	case len(s.Credentials) == 0, len(s.BadCredentials) == 0, len(s.BadBalances) == 0:
 		t.Fatal("the subject needs Credentials, BadCredentials and BadBalances")
-	case s.CrossedBook == "", len(s.BadBooks) == 0:
-		t.Fatal("the subject needs CrossedBook and BadBooks")
+	case s.CrossedBook == "", len(s.BadBooks) == 0, s.UnknownError == "":
+		t.Fatal("the subject needs CrossedBook, BadBooks and UnknownError")
 	}
 	covered := make(map[market.Kind]bool)
 	for _, c := range s.Errors {

@@ -29,6 +29,8 @@ type Subject struct {
 	// BadBalances are answers about balances that must be errors, by what is wrong with them: the list is missing, an
 	// amount is missing, empty or no number. They are tried on every credential, so each must be wrong for all.
 	BadBalances map[string]string
+	// UnknownError is an error in the exchange's own format, of every API that is asked, whose code is in none of its documents.
+	UnknownError string
 	// Natives are questions in the exchange's own form, for an adapter that has the port: one at least, and each with an
 	// object for its good answer.
 	Natives []market.NativeQuery

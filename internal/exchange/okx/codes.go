@@ -1,7 +1,6 @@
 package okx
 
 import (
-	"strconv"
 	"strings"
 
 	"exchange-gateway/internal/market"
@@ -17,7 +16,8 @@ type meaning struct {
 	vague   bool // the note says so little that OKX's own words help
 }
 
-// meaningOf looks a code up in the table of OKX's documents; false for a code that is not in it. Sub-codes like
+// meaningOf looks a code up in the table of OKX's documents; false for a code that is not in it. Most of those of trading and
+// funding are left out: no read can meet them, and one that did would not be about a parameter of ours. Sub-codes like
 // "51004_1101" have the meaning of what is in front of the underscore.
 func meaningOf(code string) (meaning, bool) {
 	code, _, _ = strings.Cut(code, "_")
@@ -54,14 +54,7 @@ func meaningOf(code string) (meaning, bool) {
 	if m, ok := placeMeaning(code); ok {
 		return m, true
 	}
-	if m, ok := keyMeaning(code); ok {
-		return m, true
-	}
-	// All other codes of trading and funding are about a request.
-	if n, err := strconv.Atoi(code); err == nil && n >= 51000 && n <= 59999 {
-		return meaning{kind: market.KindInvalid, note: "request refused", vague: true}, true
-	}
-	return meaning{}, false
+	return keyMeaning(code)
 }
 
 // placeMeaning holds the codes of geography and compliance.

@@ -43,6 +43,41 @@ func (v *Venue) refused(call market.Call, a *exchange.Response, code, msg string
 	return e
 }
 
+// own tells the answers that OKX itself gives: the envelope with a code that is a string of five digits, as its documents have
+// them, or one that we know in any form; under a 2xx also with the code of success, or data.
+func own(call market.Call, a *exchange.Response) bool {
+	success := good(a.Status) && call.Op != market.OpStream // of which a handshake has none in words
+	var coded, code, rest, data bool
+	c := exchange.NewCursor(a.Body)
+	_ = c.Object(func(key []byte) error { // an answer that was cut is OKX's all the same
+		switch string(key) {
+		case "code":
+			quoted := c.Next() == '"'
+			raw, err := c.Raw()
+			if err != nil {
+				return err
+			}
+			coded, code = true, isCode(string(bytes.Trim(raw, `"`)), quoted, success)
+			return nil
+		case "msg":
+			rest = true
+		case "data":
+			rest, data = true, c.Next() == '['
+		}
+		return c.Skip()
+	})
+	return code && (rest || success) || !coded && data && success
+}
+
+// isCode tells whether a code is one of OKX's. Sub-codes have something behind an underscore.
+func isCode(code string, quoted, success bool) bool {
+	if _, known := meaningOf(code); known || success && code == codeOK {
+		return true
+	}
+	main, _, _ := strings.Cut(code, "_")
+	return quoted && len(main) == 5 && safeCode(main) != "" && !strings.Contains(main, "-")
+}
+
 // fitted makes a meaning true for the request at hand.
 func (v *Venue) fitted(call market.Call, m meaning) meaning {
 	switch {
@@ -56,31 +91,23 @@ func (v *Venue) fitted(call market.Call, m meaning) meaning {
 	return m
 }
 
-// byStatus judges an answer without a known code. coded tells that OKX itself spoke, and no proxy in front of it.
+// byStatus judges an answer without a known code. coded tells that it has another; whether OKX itself gave it, is own's.
 func byStatus(a *exchange.Response, coded bool) meaning {
 	switch s := a.Status; {
-	case good(s) && coded:
-		return meaning{kind: market.KindUnavailable, note: "an error code that we do not know", vague: true}
-	case good(s):
-		return meaning{kind: market.KindMalformed, note: unreadable(a).Error()}
-	case s >= 300 && s <= 399: // following would drop the headers of the signature
-		return meaning{kind: market.KindInvalid, note: "the host redirects: configure the host of the region itself"}
 	case s == http.StatusUnauthorized:
 		return meaning{kind: market.KindAuth, note: "not authorized"}
 	case s == http.StatusForbidden && coded:
 		return meaning{kind: market.KindAuth, note: "forbidden"}
 	case s == http.StatusForbidden, s == http.StatusTooManyRequests && isBlockPage(a):
 		return meaning{kind: market.KindBanned, note: "blocked in front of the exchange"}
-	case s == http.StatusNotFound, s == http.StatusMethodNotAllowed:
-		return meaning{kind: market.KindInvalid, note: "no such endpoint at this host"}
-	case s == http.StatusRequestTimeout:
-		return meaning{kind: market.KindTimeout, note: "the exchange waited for our request"}
-	case s == http.StatusTooManyRequests && isOverload(a):
-		return meaning{kind: market.KindUnavailable, note: "systems are busy"}
-	case s == http.StatusTooManyRequests:
+	case s == http.StatusTooManyRequests: // in plain text too, whatever limits: asking on makes each of them worse
 		return meaning{kind: market.KindRateLimited, note: "too many requests"}
 	case s == http.StatusUnavailableForLegalReasons:
 		return meaning{kind: market.KindRestricted, note: "not served at our place"}
+	case coded && s < http.StatusInternalServerError:
+		return meaning{kind: market.KindMalformed, note: "an error code that we do not know", vague: true}
+	case good(s):
+		return meaning{kind: market.KindMalformed, note: unreadable(a).Error()}
 	}
 	return meaning{kind: market.KindUnavailable, note: "an error that is not in OKX's table", vague: true}
 }
@@ -89,11 +116,6 @@ func byStatus(a *exchange.Response, coded bool) meaning {
 // "error code: 1015" in plain text.
 func isBlockPage(a *exchange.Response) bool {
 	return a.IsHTML() || bytes.HasPrefix(bytes.TrimSpace(a.Body), []byte("error code:"))
-}
-
-// isOverload tells the plain text that OKX's support described as overload (ccxt/ccxt#9612), sent with 429.
-func isOverload(a *exchange.Response) bool {
-	return strings.EqualFold(string(bytes.TrimSpace(a.Body)), "Too Many Requests")
 }
 
 // unreadable says what came instead of an answer, without repeating it.
@@ -150,6 +172,9 @@ func refusal(call market.Call, a *exchange.Response, m meaning) *market.Refusal 
 			return &market.Refusal{Scope: account, First: authFirst, Max: authMax, After: authAfter}
 		}
 	case market.KindMalformed, market.KindSuspect:
+		if signed && m.vague { // a code that we do not know: it is about the account, if about anybody
+			return &market.Refusal{Scope: account, First: authFirst, Max: authMax, After: authAfter}
+		}
 		return symbolRefusal(call)
 	case market.KindNone, market.KindInvalid, market.KindUnknownSymbol, market.KindDelisted, market.KindClockSkew,
 		market.KindTimeout, market.KindMaintenance, market.KindCircuitOpen, market.KindIsolated, market.KindWithheld,

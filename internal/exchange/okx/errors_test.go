@@ -40,6 +40,13 @@ func TestCodes(t *testing.T) {
 					if signed && (kind == market.KindUnknownSymbol || kind == market.KindDelisted) {
 						want = market.KindInvalid // no symbol was asked for
 					}
+					if unknown := kind == market.KindMalformed; unknown && strings.Contains(form, ":%") {
+						want = market.KindUnavailable // a number that is none of OKX's is a router's
+						if e.Host == "" {
+							t.Errorf("%v does not say whose answer it was", e)
+						}
+						e.Code = code
+					}
 					if e.Kind != want || e.Status != status || strings.TrimSuffix(e.Code, "_1101") != code || e.OurFault != (want == market.KindInvalid) {
 						t.Errorf("signed %t, HTTP %d %s: %v, our fault %t, want %v", signed, status, body, e, e.OurFault, want)
 					}
@@ -77,12 +84,12 @@ func TestCodes(t *testing.T) {
 	f(market.KindInvalid, 400, "51000")
 	f(market.KindUnknownSymbol, 200, "51001")
 	f(market.KindDelisted, 200, "51012")
-	f(market.KindInvalid, 200, "51004", "51008", "58000", "59999")
-	f(market.KindInvalid, 400, "54000")
-	// A code about a request cannot explain a 5xx, and what we do not know is an exchange in trouble.
+	// A code that we do not know is no answer that we can read: the table has those that a read can meet.
+	f(market.KindMalformed, 200, "51004", "51008", "58000", "59999", "50999", "60009", "99999")
+	f(market.KindMalformed, 400, "54000", "50999")
+	f(market.KindMalformed, 404, "50999")
+	// A code about a request cannot explain a 5xx.
 	f(market.KindUnavailable, 500, "51000", "58000", "50014", "50999")
-	f(market.KindUnavailable, 200, "50999", "60009", "99999", "-1")
-	f(market.KindUnavailable, 400, "50999")
 	f(market.KindAuth, 401, "50999")
 	f(market.KindAuth, 403, "50999")
 	f(market.KindRateLimited, 429, "50999", "51000", "58102")
@@ -119,7 +126,7 @@ func TestStatuses(t *testing.T) {
 		f(market.KindUnavailable, status, string(bookBody(3)))
 	}
 	for _, status := range []int{301, 302, 307, 308} {
-		f(market.KindInvalid, status, page)
+		f(market.KindUnavailable, status, page)
 	}
 	f(market.KindAuth, 401, page, "", market.ScopeAccount)
 	f(market.KindBanned, 403, page, market.ScopeIP)
@@ -127,19 +134,26 @@ func TestStatuses(t *testing.T) {
 	f(market.KindBanned, 403, "", market.ScopeIP)
 	f(market.KindBanned, 429, page, market.ScopeIP)
 	f(market.KindBanned, 429, "error code: 1015", market.ScopeIP)
-	f(market.KindUnavailable, 429, "Too Many Requests")
-	f(market.KindUnavailable, 429, "too many requests\n")
+	f(market.KindRateLimited, 429, "Too Many Requests", market.ScopeEndpoint, market.ScopeAccount)
+	f(market.KindRateLimited, 429, "too many requests\n", market.ScopeEndpoint, market.ScopeAccount)
 	f(market.KindRateLimited, 429, "", market.ScopeEndpoint, market.ScopeAccount)
 	f(market.KindRateLimited, 429, `{"message":"API rate limit exceeded"}`, market.ScopeEndpoint, market.ScopeAccount)
 	f(market.KindRateLimited, 429, "slow down", market.ScopeEndpoint, market.ScopeAccount)
 	f(market.KindRestricted, 451, page, market.ScopeExchange)
 	f(market.KindRestricted, 451, "", market.ScopeExchange)
-	f(market.KindInvalid, 404, page)
-	f(market.KindInvalid, 405, "")
-	f(market.KindTimeout, 408, page)
+	f(market.KindUnavailable, 404, page)
+	f(market.KindUnavailable, 404, `{"code":404,"data":{"status":404,"error":"Not Found"},"detailMsg":"","msg":"Not Found"}`)
+	f(market.KindUnavailable, 404, `{"code":"404","data":{},"msg":"Not Found"}`)
+	f(market.KindUnavailable, 200, `{"code":404,"data":{},"msg":"Not Found"}`)
+	f(market.KindUnavailable, 400, `{"code":"-1","data":[],"msg":"made up"}`)
+	f(market.KindUnavailable, 405, "")
+	f(market.KindUnavailable, 408, page)
 	f(market.KindUnavailable, 400, page)
 	f(market.KindUnavailable, 418, "")
-	for _, body := range []string{"", " ", page, "OK", `{"message":"An unexpected error occurred"}`, `{"code":"0"`, `{"code":null}`, `{"code":{}}`, "[]", "null", "7"} {
+	for _, body := range []string{"", " ", page, "OK", `{"message":"An unexpected error occurred"}`, `{"code":null}`, `{"code":{}}`, "[]", "null", "7"} {
+		f(market.KindUnavailable, 200, body)
+	}
+	for _, body := range []string{`{"code":"0"`, `{"data":[`, `{"code":"0","data":{}}`} {
 		f(market.KindMalformed, 200, body, market.ScopeSymbol, "")
 	}
 }
@@ -180,7 +194,9 @@ func TestRefusals(t *testing.T) {
 	f(false, 200, code("50060"), hold{exchange, 30 * time.Second, 10 * time.Minute, 0})
 	f(false, 403, "<html>", hold{ip, time.Minute, time.Hour, 0})
 	f(true, 403, "<html>", hold{ip, time.Minute, time.Hour, 0})
-	f(false, 200, "<html>", hold{symbol, time.Second, 30 * time.Second, 0})
+	f(false, 200, `{"code":"0"`, hold{symbol, time.Second, 30 * time.Second, 0})
+	f(false, 400, code("50999"), hold{symbol, time.Second, 30 * time.Second, 0})
+	f(true, 400, code("50999"), hold{account, 30 * time.Second, 10 * time.Minute, 3})
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -220,7 +236,7 @@ func TestRetryAfter(t *testing.T) {
 	f(false, 403, "<html>", "45", market.ScopeIP, 45*time.Second, 45*time.Second)
 	f(false, 429, `{"code":"50013","msg":"Systems are busy."}`, "5", market.ScopeEndpoint, 5*time.Second, 5*time.Second)
 	f(true, 429, "Too Many Requests", "5", market.ScopeAccount, 5*time.Second, 5*time.Second)
-	f(false, 429, "Too Many Requests", "0", "", 0, 0)
+	f(false, 429, "Too Many Requests", "0", market.ScopeEndpoint, 0, 0)
 	f(false, 503, `{"code":"50001","msg":"Service temporarily unavailable."}`, "30", "", 0, 30*time.Second)
 	f(false, 503, "<html>", "30", "", 0, 30*time.Second)
 }
@@ -243,7 +259,7 @@ func TestErrors_say(t *testing.T) {
 	f(true, 401, `{"code":"50101","msg":"APIKey does not match current environment."}`, "demo key")
 	f(true, 401, `{"code":"50110","msg":"Your IP 203.0.113.7 is not included in your API key's IP whitelist."}`, "not on the key's list", "203.0.113.7")
 	f(false, 200, `{"code":"50121","msg":"You can't access our services through the IP address (2001:db8::7)"}`, "at our address", "2001:db8")
-	f(true, 301, "", "redirects")
+	f(true, 301, "", "a redirect instead")
 	f(false, 200, `{"code":"50999","msg":"Something new"}`, "Something new")
 	f(false, 400, `{"code":"51099","msg":"系统繁忙"}`, "系统繁忙")
 	f(true, 200, `{"code":"50999","msg":"Key EXAMPLE0 is new here"}`, "50999", "EXAMPLE0")
@@ -251,7 +267,7 @@ func TestErrors_say(t *testing.T) {
 	f(false, 200, `{"code":"50999","msg":"From [2001:db8::7]."}`, "50999", "2001:db8")
 	f(false, 200, `{"code":"50999","msg":"See https://example.invalid/?k=1"}`, "50999", "example.invalid")
 	f(false, 200, `{"code":"50999","msg":"`+strings.Repeat("é", 500)+`\u0007"}`, "ééé", strings.Repeat("é", 101), "\a")
-	f(false, 200, `{"code":"<b>50011</b>","msg":""}`, "do not know", "<b>")
-	f(false, 200, `{"code":"`+strings.Repeat("5", 40)+`","msg":""}`, "do not know", "5555")
+	f(false, 200, `{"code":"<b>50011</b>","msg":""}`, "hosts", "<b>")
+	f(false, 200, `{"code":"`+strings.Repeat("5", 40)+`","msg":""}`, "hosts", "5555")
 	f(false, 200, `{"code":"0","msg":"","data":[{"bids":[["1","x","0","1"]],"asks":[]}]}`, "malformed")
 }

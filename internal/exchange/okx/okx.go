@@ -60,7 +60,7 @@ func New(c exchange.Config) (*Venue, error) {
 		return nil, fmt.Errorf("%s: %w", c.ID, err)
 	}
 	v := &Venue{
-		id: c.ID, region: place.region, client: exchange.NewClient(c), log: c.Log,
+		id: c.ID, region: place.region, client: exchange.NewClient(c, own), log: c.Log,
 		public: exchange.NewHosts(place.hosts), signed: exchange.NewHosts(place.accountHosts),
 		stream: exchange.NewHosts(place.streamHosts),
 	}

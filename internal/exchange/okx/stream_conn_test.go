@@ -362,8 +362,8 @@ func TestDial_refused(t *testing.T) {
 	f(exchangetest.Reply{Status: 503, Body: `{"code":"50001","msg":"Service temporarily unavailable","data":[]}`}, market.KindMaintenance, "50001", "")
 	f(exchangetest.Reply{Status: 503, Body: "<html>nginx</html>"}, market.KindUnavailable, "", "")
 	f(exchangetest.Reply{Status: 525, Body: "<html>cloudflare</html>"}, market.KindUnavailable, "", "")
-	f(exchangetest.Reply{Status: 404, Body: "<html>not here</html>"}, market.KindInvalid, "", "")
-	f(exchangetest.Reply{Status: 301, Header: http.Header{"Location": {"https://example.invalid/"}}}, market.KindInvalid, "", "")
+	f(exchangetest.Reply{Status: 404, Body: "<html>not here</html>"}, market.KindUnavailable, "", "")
+	f(exchangetest.Reply{Status: 301, Header: http.Header{"Location": {"https://example.invalid/"}}}, market.KindUnavailable, "", "")
 	f(exchangetest.Reply{Status: 200, Body: `{"code":"0","data":[]}`}, market.KindUnavailable, "", "")
 	f(exchangetest.Reply{Err: errors.New("connection refused"), NoDial: true}, market.KindUnavailable, "", "")
 }

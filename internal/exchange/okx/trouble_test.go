@@ -83,7 +83,7 @@ func troublePaced(t *testing.T) {
 }
 
 func troubleOverload(t *testing.T) {
-	for _, body := range []string{`{"code":"50013","data":[],"msg":"Systems are busy. Please try again later."}`, "Too Many Requests"} {
+	for _, body := range []string{`{"code":"50013","data":[],"msg":"Systems are busy. Please try again later."}`, `{"code":"50013"}`} {
 		e := failed(t, false, exchangetest.Reply{Status: http.StatusTooManyRequests, Body: body})
 		if e.Kind != market.KindUnavailable || e.Kind.Effect() != market.EffectFailure || e.Refusal != nil {
 			t.Errorf("%s: %v closes %+v", body, e, e.Refusal)
