@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/market"
 )
 
 // newLog writes JSON, or text where a person reads it. The level can be changed.
@@ -21,10 +22,18 @@ func newLog(w io.Writer, c config.Log) (*slog.Logger, *slog.LevelVar) {
 	return slog.New(slog.NewJSONHandler(w, options)), level
 }
 
-// readable writes durations as people write them: "1.5s", not nanoseconds.
+// readable writes durations as people write them: "1.5s", not nanoseconds; and texts, some of which an exchange or a caller has
+// chosen, without what turns a line around.
 func readable(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
+	switch a.Value.Kind() { //exhaustive:ignore // the others hold no text
+	case slog.KindDuration:
 		a.Value = slog.StringValue(a.Value.Duration().String())
+	case slog.KindString:
+		a.Value = slog.StringValue(market.Straight(a.Value.String()))
+	case slog.KindAny:
+		if err, ok := a.Value.Any().(error); ok {
+			a.Value = slog.StringValue(market.Straight(err.Error()))
+		}
 	}
 	return a
 }

@@ -158,7 +158,8 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendEscaped writes s for the inside of a JSON string. Bytes that are no UTF-8 become U+FFFD.
+// appendEscaped writes s for the inside of a JSON string. Bytes that are no UTF-8 become U+FFFD. What turns a line around is left
+// out: some texts are an exchange's or a caller's.
 func appendEscaped(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	plain := 0
@@ -170,7 +171,13 @@ func appendEscaped(b []byte, s string) []byte {
 		}
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
-			if r != utf8.RuneError || size > 1 {
+			switch {
+			case market.TurnsText(r):
+				b = append(b, s[plain:i]...)
+				i += size
+				plain = i
+				continue
+			case r != utf8.RuneError || size > 1:
 				i += size
 				continue
 			}

@@ -3,11 +3,12 @@ package fleet
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"exchange-gateway/internal/regular"
 )
 
 // lockRetry is how often a lock that another process holds is tried again. It holds it for one write of a small file.
@@ -24,7 +25,7 @@ func (d directory) locked(ctx context.Context, lock string, fn func() error) err
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
-	l, err := os.OpenFile(d.path(lock), os.O_RDWR|os.O_CREATE, 0o600)
+	l, err := regular.Open(d.path(lock), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (d directory) locked(ctx context.Context, lock string, fn func() error) err
 // we say that it is there. A lock is held, so a fixed name suffices and a kill leaves one file behind at most.
 func (d directory) replace(name string, text []byte) (err error) {
 	temp := d.path(name + ".tmp")
-	w, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	w, err := regular.Open(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -79,15 +80,10 @@ func (d directory) sync() error {
 
 // read returns a file, of one that is larger than most the first most+1 bytes. No file is no text.
 func (d directory) read(name string, most int64) ([]byte, error) {
-	r, err := os.Open(d.path(name))
+	text, err := regular.Read(d.path(name), most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close() // opened for reading
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
 	if text == nil && err == nil {
 		text = []byte{} // an empty file is not the same as none
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"exchange-gateway/internal/regular"
 )
 
 const (
@@ -79,7 +81,7 @@ func (f *eventFile) open() (w *os.File, size int64, fresh bool, err error) {
 			return nil, 0, false, err
 		}
 	}
-	if w, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if w, err = regular.Open(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, 0, false, err
 	}
 	if info, err = w.Stat(); err != nil {
@@ -162,7 +164,7 @@ func (f *eventFile) both(ctx context.Context) (p past, err error) {
 
 // end reads one file, of one that is larger than any of ours its end.
 func (f *eventFile) end(name string) ([]byte, error) {
-	r, err := os.Open(f.dir.path(name))
+	r, err := regular.Open(f.dir.path(name), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -82,7 +82,7 @@ var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 // reads @all without any brackets; a space of no width after the @ makes it a text.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		if unicode.IsControl(r) || market.TurnsText(r) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r

@@ -44,23 +44,24 @@ type Options struct {
 
 // App is the gateway, built and not yet started.
 type App struct {
-	conf     config.Config
-	log      *slog.Logger
-	redis    redis.UniversalClient // nil without Redis
-	shortage *dial.Shortage        // of what connections need
-	keys     *keys.Ring
-	guard    *resilience.Guard
-	gates    *fleet.Gates
-	store    *cache.Store
-	whole    *cache.Whole
-	hub      *hub.Hub
-	feed     *feed.Feed
-	warmer   *warmer
-	books    *gateway.Books
-	accounts *gateway.Accounts
-	api      *api.Server
-	registry *prometheus.Registry
-	metrics  *metrics
+	conf       config.Config
+	log        *slog.Logger
+	redis      redis.UniversalClient // nil without Redis
+	secretLost bool                  // the secret of sign-ins could not be kept
+	shortage   *dial.Shortage        // of what connections need
+	keys       *keys.Ring
+	guard      *resilience.Guard
+	gates      *fleet.Gates
+	store      *cache.Store
+	whole      *cache.Whole
+	hub        *hub.Hub
+	feed       *feed.Feed
+	warmer     *warmer
+	books      *gateway.Books
+	accounts   *gateway.Accounts
+	api        *api.Server
+	registry   *prometheus.Registry
+	metrics    *metrics
 
 	certificate *certificate // nil without TLS
 	clients     *quota.Clients

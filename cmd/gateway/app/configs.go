@@ -7,6 +7,7 @@ import (
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/api"
 	"exchange-gateway/internal/dashboard"
+	"exchange-gateway/internal/fleet"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
@@ -32,11 +33,13 @@ func (a *App) apiConfig(o Options) (api.Config, error) {
 	if err != nil {
 		return api.Config{}, fmt.Errorf("trusted_proxies: %w", err)
 	}
+	secret, kept := sessionSecret(c.StateDir, a.log)
+	a.secretLost = !kept
 	return api.Config{
 		Books: a.books, Accounts: a.accounts, Keys: a.keys, Clients: a.clients, Hub: a.hub, Feed: a.feed, Dialects: dialects,
 		TrustedProxies: proxies, CORSOrigins: c.CORSOrigins, AllowedHosts: c.Hosts(), AllowOpen: c.AllowOpen,
 		Board: api.BoardOf(a.operations.board), Desk: a.operations.desk, Dashboard: dashboard.New(a.newDashboard()),
-		Circuit: a.worstCircuit, Degraded: a.degraded, SessionSecret: sessionSecret(c.StateDir, a.log),
+		Circuit: a.worstCircuit, Degraded: a.degraded, SessionSecret: secret,
 		AdminOnLoopback: config.Loopback(c.AdminListen), PublicOnLoopback: config.Loopback(c.Listen),
 		MarketNeedsKey: !config.Loopback(c.Listen) && !c.AllowOpen, OpsNeedsKey: !config.Loopback(c.AdminListen) && !c.AllowOpen,
 		FreshFor: c.FreshFor, DefaultDepth: c.DepthDefault, MaxDepth: c.DepthMax, MaxInFlight: c.InFlight,
@@ -48,6 +51,9 @@ func (a *App) apiConfig(o Options) (api.Config, error) {
 func (a *App) degraded() []string {
 	all := slices.Concat(a.gates.Degraded(), a.operations.keeper.Degraded(), a.store.Degraded(), a.whole.Degraded(), a.keys.Degraded(), a.certificate.degraded(),
 		a.shortage.Degraded())
+	if a.secretLost {
+		all = append(all, fleet.DegradedFile)
+	}
 	return slices.DeleteFunc(Parts(), func(part string) bool { return !slices.Contains(all, part) })
 }
 

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"exchange-gateway/internal/regular"
 )
 
 const (
@@ -16,24 +18,24 @@ const (
 
 // sessionSecret signs the cookies of operators who are signed in. It is kept in the state directory, so that they stay
 // signed in when the gateway restarts; where it cannot be kept they sign in again.
-func sessionSecret(dir string, log *slog.Logger) []byte {
+func sessionSecret(dir string, log *slog.Logger) (secret []byte, kept bool) {
 	fresh := make([]byte, secretSize)
 	_, _ = rand.Read(fresh) // it never fails: see crypto/rand
 	if dir == "" {
-		return fresh
+		return fresh, false
 	}
-	kept, err := keptSecret(filepath.Join(dir, secretFile), fresh)
+	secret, err := keptSecret(filepath.Join(dir, secretFile), fresh)
 	if err != nil {
 		log.Warn("the secret of sign-ins is not kept: operators sign in again after a restart", slog.Any("err", err))
-		return fresh
+		return fresh, false
 	}
-	return kept
+	return secret, true
 }
 
 // keptSecret reads the file, or makes it with fresh. Two gateways that start at once on one directory end with the same:
 // the file is linked into its place whole, and only one of them can be first.
 func keptSecret(path string, fresh []byte) ([]byte, error) {
-	kept, err := os.ReadFile(path)
+	kept, err := regular.Read(path, secretSize)
 	switch {
 	case err == nil && len(kept) == secretSize:
 		return kept, nil
@@ -56,5 +58,5 @@ func keptSecret(path string, fresh []byte) ([]byte, error) {
 	if err := errors.Join(err, os.Remove(f.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	return os.ReadFile(path)
+	return regular.Read(path, secretSize)
 }

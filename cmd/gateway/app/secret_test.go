@@ -17,7 +17,7 @@ func TestSessionSecret_isKept(t *testing.T) {
 	var all [8][]byte
 	var starting sync.WaitGroup
 	for i := range all {
-		starting.Go(func() { all[i] = sessionSecret(dir, log) })
+		starting.Go(func() { all[i], _ = sessionSecret(dir, log) })
 	}
 	starting.Wait()
 	for _, s := range all {
@@ -37,7 +37,7 @@ func TestSessionSecret_isKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"", file} {
-		if s := sessionSecret(dir, log); len(s) != secretSize || bytes.Equal(s, make([]byte, secretSize)) {
+		if s, _ := sessionSecret(dir, log); len(s) != secretSize || bytes.Equal(s, make([]byte, secretSize)) {
 			t.Errorf("%q: %x", dir, s)
 		}
 	}

@@ -41,7 +41,7 @@ func parseWindow(text string) (m market.Maintenance, err error) {
 		return m, errWindow
 	}
 	m.Note = strings.TrimSpace(note)
-	if len(m.Note) > maxNote || strings.ContainsFunc(m.Note, unicode.IsControl) {
+	if len(m.Note) > maxNote || strings.ContainsFunc(m.Note, func(r rune) bool { return unicode.IsControl(r) || market.TurnsText(r) }) {
 		return m, fmt.Errorf("the words are more than %d bytes or hold control characters", maxNote)
 	}
 	var errFrom, errUntil error

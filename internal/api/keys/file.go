@@ -7,13 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"exchange-gateway/internal/regular"
 )
 
 // maxFile bounds the file. A key takes about 200 bytes, so this is some five thousand of them.
@@ -253,15 +254,11 @@ func Load(path string, now time.Time) (*File, error) {
 }
 
 func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	text, err := regular.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() // only read
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
+	return text, err
 }
 
 // encode is the whole file in our own layout.

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"exchange-gateway/internal/regular"
 )
 
 // usedFile keeps when each key was last used, beside the keys file. All gateways that share the directory write to it, each
@@ -40,21 +40,17 @@ type usedForm struct {
 // LastUses reads when the keys of the file at path were last used, by their id. A key that is not in it was not used since
 // this is kept. No file is no uses.
 func LastUses(path string) (map[string]time.Time, error) {
-	f, err := os.Open(filepath.Join(filepath.Dir(path), usedFile))
+	file := filepath.Join(filepath.Dir(path), usedFile)
+	text, err := regular.Read(file, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
 	uses, err := ParseUses(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return uses, nil
 }

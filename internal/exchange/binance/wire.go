@@ -58,7 +58,7 @@ const maxMessage = 200
 
 // clip cuts text to maxMessage bytes without leaving half a character.
 func clip(s string) string {
-	s = strings.ToValidUTF8(s, "")
+	s = market.Straight(strings.ToValidUTF8(s, ""))
 	if len(s) <= maxMessage {
 		return s
 	}

@@ -100,7 +100,7 @@ const maxQuote = 200
 // clip cuts text to maxQuote bytes of valid UTF-8 without control characters.
 func clip(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if r < ' ' || r == 0x7f || market.TurnsText(r) {
 			return ' '
 		}
 		return r
