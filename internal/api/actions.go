@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 	"exchange-gateway/internal/ops"
 )
@@ -176,7 +177,7 @@ func (f form) end(o *ops.Order) error {
 			return invalid("for", "is not a length of time such as 45m or 1h30m, at most 24h", nil)
 		}
 	case hasUntil:
-		if o.Until, err = time.Parse(time.RFC3339, at); err != nil || !o.Until.After(time.Now()) {
+		if o.Until, err = time.Parse(time.RFC3339, at); err != nil || !o.Until.After(clock.WallNow()) {
 			return invalid("until", "is not a time to come, written like 2026-11-30T04:30:00Z", nil)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"exchange-gateway/internal/api/cork"
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/api/quota"
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/compat"
 	"exchange-gateway/internal/market"
 )
@@ -98,7 +99,7 @@ func (c *call) sendBody(status int, contentType []string, body []byte) {
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
 	c.header("Content-Length", strconv.Itoa(len(body)))
-	c.tellQuota(time.Now())
+	c.tellQuota(clock.Now())
 	c.conn.Hold(len(body))
 	c.WriteHeader(status)
 	_, _ = c.Write(body) // a caller that left is seen by the server, and there is nobody to tell

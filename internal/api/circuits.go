@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/api/stream"
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/ops"
 )
 
@@ -65,7 +65,7 @@ func (s *Server) life(c *call, r *http.Request) func(end func()) (stop func()) {
 	}
 	return held(k, address(r), func(end func()) func() {
 		return s.lives.poll(func() bool {
-			_, _, ok := s.sessions.Check(cookie, time.Now())
+			_, _, ok := s.sessions.Check(cookie, clock.Now())
 			return ok
 		}, end)
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -74,7 +75,7 @@ func (d *doc) time(k string, t time.Time) {
 	}
 	d.name(k)
 	d.b = append(d.b, '"')
-	d.b = appendTime(d.b, t.UTC())
+	d.b = appendTime(d.b, clock.Wall(t).UTC())
 	d.b = append(d.b, '"')
 }
 
@@ -111,7 +112,7 @@ func (d *doc) epoch(k string, t time.Time) {
 		d.null(k)
 		return
 	}
-	d.int(k, t.UnixMilli())
+	d.int(k, clock.Wall(t).UnixMilli())
 }
 
 // pair writes the canonical text of a pair without building it first. The names of assets are the exchange's own, and

@@ -8,6 +8,7 @@ import (
 
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/api/stream"
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/ops"
 )
 
@@ -48,7 +49,7 @@ func (s *Server) standing(c *call, r *http.Request) (standing, error) {
 
 // cookie is the key of the session that a browser has, nil without one, and the text that stands for it.
 func (s *Server) cookie(r *http.Request) (k *keys.Key, ends time.Time, value string) {
-	now := time.Now()
+	now := clock.Now()
 	for _, c := range r.CookiesNamed(sessionCookie) { // at most as many as fit into the header
 		if k, ends, ok := s.sessions.Check(c.Value, now); ok {
 			k.Use(now, network(address(r))) // the session stands for it

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/compat"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
@@ -241,7 +242,7 @@ func instant(what string, left time.Duration, rest string) string {
 	if left <= 0 {
 		return ""
 	}
-	end := time.Now().Add(left - endSlack).Truncate(time.Second).Add(time.Second)
+	end := clock.WallNow().Add(left - endSlack).Truncate(time.Second).Add(time.Second)
 	return what + end.UTC().Format("2006-01-02 15:04:05") + " UTC" + rest
 }
 

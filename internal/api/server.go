@@ -17,6 +17,7 @@ import (
 	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/api/session"
 	"exchange-gateway/internal/api/stream"
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 	"exchange-gateway/internal/swaggerui"
 )
@@ -144,7 +145,7 @@ func (s *Server) HTTPServer(h http.Handler) *http.Server {
 // also when its handler panics.
 func (s *Server) front(router http.Handler, public bool) http.Handler {
 	return s.believing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := s.calls.get(w, time.Now())
+		c := s.calls.get(w, clock.Now())
 		c.public, c.proxied = public, s.proxied(r)
 		if r.Method == http.MethodGet {
 			c.conn = cork.Of(r.Context())
@@ -170,7 +171,7 @@ func (s *Server) finish(c *call, r *http.Request) {
 	if p := recover(); p != nil {
 		s.contain(c, r, p)
 	}
-	now := time.Now()
+	now := clock.Now()
 	s.metrics.observe(c.route, r.Method, c.status, now.Sub(c.start))
 	if !c.route.probe() {
 		s.access.write(c, r, now)

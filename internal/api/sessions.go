@@ -6,6 +6,7 @@ import (
 
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/api/session"
+	"exchange-gateway/internal/clock"
 )
 
 // serveOperator is what the routes of sessions pass.
@@ -44,7 +45,7 @@ func (s *Server) login(c *call, r *http.Request) error {
 	if f["key"] == "" {
 		return invalid("key", "is required: an ops key of this gateway, gw_...", nil)
 	}
-	now := time.Now()
+	now := clock.Now()
 	k, err := s.identify(f["key"], address(r), now)
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (s *Server) logout(c *call, r *http.Request) error {
 	if _, err := s.standing(c, r); err != nil {
 		return err
 	}
-	now := time.Now()
+	now := clock.Now()
 	for _, cookie := range r.CookiesNamed(sessionCookie) { // at most as many as fit into the header
 		s.sessions.End(cookie.Value, now)
 	}

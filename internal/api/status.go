@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
@@ -65,7 +66,7 @@ func (s *Server) status(ctx context.Context, c *call, r *http.Request, _ *query)
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := clock.WallNow()
 	c.doc.open('{')
 	appendStatus(&c.doc, st, now)
 	s.appendStreams(&c.doc, exchange, now)

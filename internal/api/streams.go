@@ -13,6 +13,7 @@ import (
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/api/quota"
 	"exchange-gateway/internal/api/stream"
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/feed/hub"
 	"exchange-gateway/internal/gateway"
@@ -164,7 +165,7 @@ func (s *Server) admission(k *keys.Key, client *quota.Client, from netip.Addr) (
 // admit checks the key of a first message, as that of a header is checked.
 func (s *Server) admit(from netip.Addr, needed bool) func(text string) (stream.Admission, error) {
 	return func(text string) (stream.Admission, error) {
-		now := time.Now()
+		now := clock.Now()
 		k, err := s.identify(text, from, now)
 		if e, ok := errors.AsType[*requestError](err); ok && e.code == CodeUnauthenticated {
 			err = s.unnamed(wrongFirst)
@@ -199,7 +200,7 @@ func (s *Server) webSocket(_ context.Context, c *call, r *http.Request, _ *query
 			return err
 		}
 	}
-	c.tellQuota(time.Now())
+	c.tellQuota(clock.Now())
 	upgraded, err := s.streams.WebSocket(c.ResponseWriter, r, e)
 	if upgraded {
 		c.status, c.wrote = http.StatusSwitchingProtocols, true
@@ -233,7 +234,7 @@ func (s *Server) events(_ context.Context, c *call, r *http.Request, q *query) e
 	if err != nil {
 		return err
 	}
-	c.tellQuota(time.Now())
+	c.tellQuota(clock.Now())
 	return s.streams.Events(c, r, t, clip(r.Header.Get("Last-Event-Id")), a)
 }
 

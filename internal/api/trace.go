@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -20,7 +21,7 @@ func (s *Server) trace(c *call, r *http.Request) context.Context {
 	if v := r.Header["Traceparent"]; len(v) == 1 { // several are as good as none
 		parent = v[0]
 	}
-	c.span = s.cfg.Tracer.Request(c.route.String(), parent, strings.Join(r.Header["Tracestate"], ","), c.start)
+	c.span = s.cfg.Tracer.Request(c.route.String(), parent, strings.Join(r.Header["Tracestate"], ","), clock.Wall(c.start))
 	return market.WithSpan(r.Context(), c.span)
 }
 
@@ -30,7 +31,7 @@ func (c *call) endSpan(r *http.Request, now time.Time) {
 		return
 	}
 	n := &c.note
-	c.span.End(now, market.Answered{
+	c.span.End(clock.Wall(now), market.Answered{
 		RequestID: c.id, Method: methodLabel(r.Method), Status: c.status, Exchange: n.exchange,
 		Code: string(n.code), Kind: n.kind, Source: string(n.source), Stale: n.stale,
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"exchange-gateway/internal/api/stream"
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/ops"
 )
 
@@ -125,7 +126,7 @@ func (w *watchers) serve(c *call, r *http.Request, from Watcher, life func(end f
 	stop := context.AfterFunc(w.base, func() {
 		defer close(ended)
 		cancel(nil)
-		_ = out.SetWriteDeadline(time.Now())
+		_ = out.SetWriteDeadline(clock.Deadline(0))
 	})
 	defer func() {
 		if !stop() {
@@ -134,7 +135,7 @@ func (w *watchers) serve(c *call, r *http.Request, from Watcher, life func(end f
 	}()
 	defer life(func() {
 		cancel(errKeyOver)
-		_ = out.SetWriteDeadline(time.Now().Add(lastWord)) // also of a write that waits for a client that does not read
+		_ = out.SetWriteDeadline(clock.Deadline(lastWord)) // also of a write that waits for a client that does not read
 	})()
 	_ = out.SetReadDeadline(time.Time{}) // that of a request; its end would be taken for a client that left
 	h := c.Header()
@@ -142,7 +143,7 @@ func (w *watchers) serve(c *call, r *http.Request, from Watcher, life func(end f
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
 	h["X-Accel-Buffering"] = noBuffering
-	c.tellQuota(time.Now())
+	c.tellQuota(clock.Now())
 	for {
 		frame, err := from.Next(ctx)
 		if err == nil {
@@ -152,7 +153,7 @@ func (w *watchers) serve(c *call, r *http.Request, from Watcher, life func(end f
 			continue
 		}
 		if errors.Is(context.Cause(ctx), errKeyOver) {
-			_ = out.SetWriteDeadline(time.Now().Add(lastWord))
+			_ = out.SetWriteDeadline(clock.Deadline(lastWord))
 			if _, err := io.WriteString(c, keyOverEvent); err == nil {
 				_ = out.Flush() // the last word either way
 			}
@@ -173,7 +174,7 @@ const maxPiece = 64 << 10
 
 func (w *watchers) write(ctx context.Context, c *call, out *http.ResponseController, frame []byte) error {
 	for piece := range slices.Chunk(frame, maxPiece) {
-		if err := out.SetWriteDeadline(time.Now().Add(w.patience)); err != nil {
+		if err := out.SetWriteDeadline(clock.Deadline(w.patience)); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil { // it ended before the bound was set, and could not end the write

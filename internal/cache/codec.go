@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -53,7 +54,7 @@ func appendTime(dst []byte, t time.Time) ([]byte, error) {
 	case !spellable(t):
 		return nil, errUnencodable
 	}
-	return append(strconv.AppendInt(dst, t.UnixNano(), 10), '\n'), nil
+	return append(strconv.AppendInt(dst, clock.Wall(t).UnixNano(), 10), '\n'), nil
 }
 
 func appendSide(dst []byte, side []market.Level) []byte {
@@ -109,7 +110,7 @@ func decodeBook(v string, now int64, sent time.Time) (*market.OrderBook, error) 
 	if b.Anchor, err = anchor(h.at, now, sent); err != nil {
 		return nil, err
 	}
-	if _, known := b.Age(time.Now()); !known {
+	if _, known := b.Age(clock.Now()); !known {
 		return nil, ErrUnaged
 	}
 	return b, nil

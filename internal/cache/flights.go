@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // flights lets each key be asked for at most once in a while. Callers who come while a question is out share its answer;
@@ -27,7 +29,7 @@ func newFlights(every time.Duration, most int) *flights {
 
 // do runs ask, or waits until the question that is out has ended or ctx has. It returns false when nothing was waited for.
 func (f *flights) do(ctx context.Context, k key, ask func()) bool {
-	now := time.Now()
+	now := clock.Now()
 	f.mu.Lock()
 	if fl := f.all[k]; fl != nil && now.Sub(fl.started) < f.every {
 		f.mu.Unlock()

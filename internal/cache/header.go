@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -75,7 +76,7 @@ func (h header) append(dst []byte) ([]byte, error) {
 	}
 	dst = append(dst, bookMagic+bookFormat+"0"...)
 	dst = appendPadded(dst, uint64(h.at), ordinalSize)
-	dst = appendOrdinal(dst, h.confirmed.UnixNano())
+	dst = appendOrdinal(dst, clock.Wall(h.confirmed).UnixNano())
 	dst = appendFlag(dst, !h.exchange.IsZero())
 	if h.exchange.IsZero() {
 		dst = appendOrdinal(dst, 0)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // What is asked of Redis: metric labels.
@@ -16,7 +18,7 @@ const (
 
 // observe counts one round trip to Redis.
 func (s *Store) observe(op string, start time.Time, err error) {
-	s.metrics.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
+	s.metrics.seconds.WithLabelValues(op).Observe(clock.Since(start).Seconds())
 	if err != nil {
 		s.metrics.errors.WithLabelValues(op, cause(err)).Inc()
 		s.log.Debug("redis failed", slog.String("op", op), slog.Any("err", err))
@@ -25,7 +27,7 @@ func (s *Store) observe(op string, start time.Time, err error) {
 
 // strange notes a value in Redis that is not ours or is newer than we are.
 func (s *Store) strange(err error) {
-	now := time.Now().UnixNano()
+	now := clock.Nanoseconds(clock.Now())
 	if last := s.odd.Swap(now); now-last > strangeFor.Nanoseconds() {
 		if errors.Is(err, ErrNewerFormat) {
 			s.log.Warn("redis holds copies of a newer gateway, which are left alone")
@@ -52,7 +54,7 @@ func degradedParts() [3]string { return [3]string{DegradedRead, DegradedWrite, D
 func (s *Store) health() [3]bool {
 	odd := s.odd.Load()
 	return [3]bool{
-		s.reads.open(), s.writes.open(), odd != 0 && time.Now().UnixNano()-odd < strangeFor.Nanoseconds(),
+		s.reads.open(), s.writes.open(), odd != 0 && clock.Nanoseconds(clock.Now())-odd < strangeFor.Nanoseconds(),
 	}
 }
 

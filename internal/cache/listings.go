@@ -1,8 +1,7 @@
 package cache
 
 import (
-	"time"
-
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -17,7 +16,7 @@ func (m *Memory) Listings(exchange market.ExchangeID) (*market.Listings, bool) {
 // KeepListings offers a list and returns the one that stands then, and whether it is l. The list that the exchange
 // vouched for last stands; one without rows or without a known age never does. There is one list per configured exchange.
 func (m *Memory) KeepListings(l *market.Listings) (*market.Listings, bool) {
-	now := time.Now()
+	now := clock.Now()
 	age, known := l.Age(now)
 	m.listingsMu.Lock()
 	defer m.listingsMu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -29,7 +30,7 @@ func encodeListings(l *market.Listings, at int64) ([]byte, error) {
 	dst := make([]byte, 0, listingsHeader+64+rowBytes*len(l.Rows))
 	dst = append(dst, listingsMagic+listingsFormat...)
 	dst = appendPadded(dst, uint64(at), ordinalSize)
-	dst = append(appendOrdinal(dst, l.ConfirmedAt.UnixNano()), '\n')
+	dst = append(appendOrdinal(dst, clock.Wall(l.ConfirmedAt).UnixNano()), '\n')
 	dst = append(append(dst, l.Exchange...), '\n')
 	dst = appendLine(dst, len(l.Rows))
 	for i := range l.Rows {
@@ -85,7 +86,7 @@ func decodeListings(v string, now int64, sent time.Time) (*market.Listings, erro
 	if l.Anchor, err = anchor(at, now, sent); err != nil {
 		return nil, err
 	}
-	if _, known := l.Age(time.Now()); !known {
+	if _, known := l.Age(clock.Now()); !known {
 		return nil, ErrUnaged
 	}
 	return l, nil

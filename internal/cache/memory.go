@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -70,7 +71,7 @@ func (m *Memory) Restore(b *market.OrderBook) (*market.OrderBook, market.Verdict
 }
 
 func (m *Memory) put(b *market.OrderBook, answer bool) (*market.OrderBook, market.Verdict) {
-	now := time.Now()
+	now := clock.Now()
 	if _, known := b.Age(now); !known {
 		stands, _ := m.Book(b.Exchange, b.Pair)
 		return stands, market.VerdictUnaged

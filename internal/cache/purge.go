@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -43,7 +44,7 @@ func (p *purges) add(k key, at, now time.Time) {
 			return
 		}
 		for other, t := range *old {
-			if passed(t, now) <= p.keep {
+			if now.Sub(t) <= p.keep {
 				next[other] = t
 			}
 		}
@@ -82,7 +83,7 @@ func (p *purges) hit(b *market.OrderBook, now time.Time) bool {
 		return false
 	}
 	age, known := b.Age(now)
-	return !known || age >= passed(at, now)
+	return !known || age >= now.Sub(at)
 }
 
 // knows tells whether a purge of the book is remembered.
@@ -94,10 +95,6 @@ func (p *purges) knows(k key) bool {
 	_, ok := (*all)[k]
 	return ok
 }
-
-// passed is the time since at, measured as the age of a book is: a machine that slept or whose clock was set makes neither
-// younger than the other.
-func passed(at, now time.Time) time.Duration { return max(now.Sub(at), now.Round(0).Sub(at.Round(0))) }
 
 // owe notes that Redis has to be told of a purge.
 func (p *purges) owe(k key) {
@@ -136,7 +133,7 @@ func (p *purges) owing() map[key]time.Time {
 // purge drops the copy that the exchange vouched for before at, and keeps none of that time from here on. It tells whether
 // there was one.
 func (m *Memory) purge(k key, at time.Time) bool {
-	now := time.Now()
+	now := clock.Now()
 	m.purges.add(k, at, now) // first: an answer that comes between these lines finds it, or is dropped by the next
 	return m.table.drop(k, func(b *market.OrderBook) bool { return m.purges.hit(b, now) })
 }
@@ -150,7 +147,7 @@ func (m *Memory) purge(k key, at time.Time) bool {
 // memory is purged, the error says that Redis may still hold a copy, and Run drops that one as soon as Redis answers. This
 // gateway does not take it up meanwhile.
 func (s *Store) Purge(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (where []string, err error) {
-	k, at := key{exchange, pair}, time.Now()
+	k, at := key{exchange, pair}, clock.Now()
 	held := s.memory.purge(k, at)
 	if s.queue.drop(k) || held {
 		where = append(where, "memory")
@@ -174,7 +171,7 @@ func (s *Store) Purge(ctx context.Context, exchange market.ExchangeID, pair mark
 // purgeShared tells Redis until it says that it heard or the time is over. It does not ask the breaker: a person decided it.
 func (s *Store) purgeShared(ctx context.Context, k key, at time.Time) (held bool, err error) {
 	for {
-		start := time.Now()
+		start := clock.Now()
 		held, err = s.remote.PurgeBook(ctx, k.exchange, k.pair, at)
 		s.observe(opPurge, start, err)
 		if err == nil {
@@ -193,7 +190,7 @@ func (s *Store) purgeShared(ctx context.Context, k key, at time.Time) (held bool
 // settlePurges tells Redis of the purges that it did not hear of. It stops at the first that fails: the next flush goes on.
 func (s *Store) settlePurges(ctx context.Context) {
 	for k, at := range s.memory.purges.owing() {
-		start := time.Now()
+		start := clock.Now()
 		_, err := s.remote.PurgeBook(ctx, k.exchange, k.pair, at)
 		s.observe(opPurge, start, err)
 		if err != nil {
@@ -209,7 +206,7 @@ func (s *Store) settlePurges(ctx context.Context) {
 func (r *Redis) PurgeBook(ctx context.Context, exchange market.ExchangeID, pair market.Pair, at time.Time) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	k, ago := key{exchange, pair}, passed(at, time.Now())
+	k, ago := key{exchange, pair}, clock.Since(at)
 	n, err := r.purgeBook.Run(ctx, r.client, []string{r.bookKey(k), r.purgedKey(k)},
 		max(ago, 0).Microseconds(), r.bookTTL.Milliseconds()).Int()
 	if err != nil {

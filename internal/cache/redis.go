@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -108,7 +109,7 @@ func (r *Redis) clock(ctx context.Context) (micros int64, received time.Time, er
 	if err != nil {
 		return 0, time.Time{}, fmt.Errorf("read redis clock: %w", err)
 	}
-	return t.UnixMicro(), time.Now(), nil
+	return t.UnixMicro(), clock.Now(), nil
 }
 
 // ReadBook reads one copy within 50 ms. It returns ErrMiss, ErrRubbish, ErrNewerFormat or ErrUnaged when Redis is well but
@@ -164,7 +165,7 @@ type found struct {
 func (r *Redis) get(ctx context.Context, keys []string, most int) (c found, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	c.sent = time.Now()
+	c.sent = clock.Now()
 	reply, err := r.read.Run(ctx, r.client, keys, most).Slice()
 	if err != nil {
 		return c, fmt.Errorf("read copy: %w", err)

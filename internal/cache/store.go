@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -92,7 +93,7 @@ type Store struct {
 	writes  breaker
 	log     *slog.Logger
 	metrics *metrics
-	odd     atomic.Int64 // when a strange value was last seen, nanoseconds since 1970
+	odd     atomic.Int64 // when a strange value was last seen, by clock.Nanoseconds
 	shown   [3]bool      // the degraded parts as last logged; only Run touches it
 }
 
@@ -161,11 +162,11 @@ func (s *Store) recall(ctx context.Context, k key, ask func(context.Context) err
 	}
 	result := readPaced
 	waited := s.flights.do(ctx, k, func() {
-		if !s.reads.allow(time.Now()) {
+		if !s.reads.allow(clock.Now()) {
 			result = readSkipped
 			return
 		}
-		start := time.Now()
+		start := clock.Now()
 		// The answer is for everyone who waits, so it does not depend on the one who asked.
 		err := ask(context.WithoutCancel(ctx))
 		if result = readResultOf(err); result == readFailed {
@@ -173,7 +174,7 @@ func (s *Store) recall(ctx context.Context, k key, ask func(context.Context) err
 		} else {
 			s.observe(opRead, start, nil)
 		}
-		s.reads.settle(time.Now(), result != readFailed)
+		s.reads.settle(clock.Now(), result != readFailed)
 		if errors.Is(err, ErrRubbish) || errors.Is(err, ErrNewerFormat) {
 			s.strange(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -53,19 +54,19 @@ func (s *Store) Run(ctx context.Context) error {
 
 // ping asks whether Redis is there, unless it is known to be broken.
 func (s *Store) ping(ctx context.Context) bool {
-	if !s.writes.allow(time.Now()) {
+	if !s.writes.allow(clock.Now()) {
 		return false
 	}
-	start := time.Now()
+	start := clock.Now()
 	err := s.remote.Ping(ctx)
 	if ctx.Err() != nil {
 		return false // says nothing about Redis
 	}
 	s.observe(opPing, start, err)
 	// Whether it answers at all concerns readers too: they need not find out, each in 50 ms of its own.
-	s.reads.settle(time.Now(), err == nil)
+	s.reads.settle(clock.Now(), err == nil)
 	if err != nil {
-		s.writes.settle(time.Now(), false)
+		s.writes.settle(clock.Now(), false)
 	}
 	return err == nil
 }
@@ -109,7 +110,7 @@ func batch(books []*market.OrderBook) int {
 }
 
 func (s *Store) writeBooks(ctx context.Context, books []*market.OrderBook) bool {
-	start := time.Now()
+	start := clock.Now()
 	// Purged since they were queued, or queued again after a write that failed meanwhile.
 	books = slices.DeleteFunc(books, func(b *market.OrderBook) bool { return s.memory.purges.hit(b, start) })
 	if len(books) == 0 {
@@ -133,7 +134,7 @@ func (s *Store) writeBooks(ctx context.Context, books []*market.OrderBook) bool 
 }
 
 func (s *Store) writeListings(ctx context.Context, l *market.Listings) bool {
-	start := time.Now()
+	start := clock.Now()
 	result, err := s.remote.WriteListings(ctx, l)
 	s.metrics.writes.WithLabelValues(string(result)).Inc()
 	if result == ResultNewerFormat {
@@ -153,7 +154,7 @@ func (s *Store) settleWrite(ctx context.Context, start time.Time, err error) boo
 
 // recovered settles how a round trip of the writer ended, and fills the queue when that ends a failure.
 func (s *Store) recovered(ok bool) {
-	if s.writes.settle(time.Now(), ok) {
+	if s.writes.settle(clock.Now(), ok) {
 		s.refill()
 	}
 }

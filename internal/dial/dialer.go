@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // Bounds of one dial. RFC 8305 recommends 250 ms between attempts; its bound on their number is ours.
@@ -223,7 +225,7 @@ func (w *warnings) due(host string, now time.Time) bool {
 }
 
 func (d *Dialer) warn(ctx context.Context, host string, conn net.Conn, missed []try) {
-	if d.Log == nil || !d.warned.due(host, time.Now()) {
+	if d.Log == nil || !d.warned.due(host, clock.Now()) {
 		return
 	}
 	var used string

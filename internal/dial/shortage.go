@@ -3,6 +3,8 @@ package dial
 import (
 	"sync/atomic"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // Degraded is what [Shortage.Degraded] calls a shortage.
@@ -18,7 +20,7 @@ type Shortage struct{ last atomic.Pointer[time.Time] }
 // Note says that there was a shortage just now.
 func (s *Shortage) Note() {
 	if s != nil {
-		now := time.Now()
+		now := clock.Now()
 		s.last.Store(&now)
 	}
 }
@@ -28,7 +30,7 @@ func (s *Shortage) Degraded() []string {
 	if s == nil {
 		return nil
 	}
-	if last := s.last.Load(); last == nil || time.Since(*last) > shortFor {
+	if last := s.last.Load(); last == nil || clock.Since(*last) > shortFor {
 		return nil
 	}
 	return []string{Degraded}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/dial"
 	"exchange-gateway/internal/market"
 )
@@ -150,17 +151,17 @@ func (c *Client) attempt(ctx context.Context, r Request, host string, read Reade
 		a.err = c.fail(r.Call, market.KindInternal, err)
 		return a
 	}
-	sent := time.Now()
+	sent := clock.Now()
 	res, err := c.transport.RoundTrip(req)
 	if err != nil {
-		a.elapsed = time.Since(sent)
+		a.elapsed = clock.Since(sent)
 		a.err = c.unanswered(ctx, r.Call, stripURL(err))
 		return a
 	}
 	body, err := c.bodies.read(res, r.MaxBody)
 	defer c.bodies.put(body)
 	answer := &Response{
-		Status: res.StatusCode, Header: res.Header, Body: body.bytes(), SentAt: sent, ReceivedAt: time.Now(), Host: host,
+		Status: res.StatusCode, Header: res.Header, Body: body.bytes(), SentAt: sent, ReceivedAt: clock.Now(), Host: host,
 	}
 	a.elapsed, a.serverAt = answer.ReceivedAt.Sub(sent), answer.ServerTime()
 	switch {

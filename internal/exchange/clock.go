@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // Clock is an exchange's clock as seen from here: signed requests carry its time, not ours. Safe for concurrent use.
@@ -14,6 +16,8 @@ type Clock struct {
 	mu       sync.Mutex
 	offset   time.Duration // theirs - ours
 	measured time.Time     // of the last measurement, zero if never or in doubt
+	ours     time.Time     // what our wall clock said in the middle of the last measurement; zero if never
+	at       time.Time     // and when that was: what was measured stays true when our wall clock is stepped later
 }
 
 // NewClock makes a clock that has not been measured. ask reads the exchange's time through the door; it is called by one
@@ -30,7 +34,21 @@ const clockGood = 30 * time.Minute
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Now().Add(c.offset)
+	return c.wall().Add(c.offset)
+}
+
+// Ours is our own time: the wall clock, without the steps that it made since it was compared.
+func (c *Clock) Ours() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wall()
+}
+
+func (c *Clock) wall() time.Time {
+	if c.ours.IsZero() {
+		return clock.WallNow()
+	}
+	return c.ours.Add(clock.Since(c.at))
 }
 
 // Offset is how far the exchange's clock is ahead of ours, and when that was measured (zero if it never was).
@@ -62,20 +80,22 @@ func (c *Clock) Ensure(ctx context.Context) error {
 	if c.good() {
 		return nil
 	}
-	before := time.Now()
+	before := clock.Now()
 	theirs, err := c.ask(ctx)
 	if err != nil {
 		return err
 	}
-	after := time.Now()
+	after := clock.Now()
 	middle := before.Add(after.Sub(before) / 2)
+	ours := clock.Wall(middle)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.offset, c.measured = theirs.Sub(middle), after
+	c.offset, c.measured = theirs.Sub(ours), after
+	c.ours, c.at = ours, middle
 	return nil
 }
 
 func (c *Clock) good() bool {
 	_, at := c.Offset()
-	return !at.IsZero() && time.Since(at) < clockGood
+	return !at.IsZero() && clock.Since(at) < clockGood
 }

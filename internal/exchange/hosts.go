@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // Hosts are base URLs of one exchange that answer the same requests, in order of preference. A host that could not be
@@ -70,7 +72,7 @@ func (h *Hosts) inOrder() []string {
 	if len(h.until) == 0 {
 		return h.all
 	}
-	now := time.Now()
+	now := clock.Now()
 	order := slices.Clone(h.all)
 	slices.SortStableFunc(order, func(a, b string) int { return h.avoided(a, now).Compare(h.avoided(b, now)) })
 	if h.refused {
@@ -91,7 +93,7 @@ func (h *Hosts) avoided(host string, now time.Time) time.Time {
 func (h *Hosts) avoid(host string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.until[host] = time.Now().Add(avoidFor)
+	h.until[host] = clock.Now().Add(avoidFor)
 }
 
 func (h *Hosts) prefer(host string) {

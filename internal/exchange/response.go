@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -55,7 +56,7 @@ func (r *Response) RetryAfter() (time.Time, bool) {
 	}
 	server := r.ServerTime()
 	if server.IsZero() {
-		server = r.ReceivedAt
+		server = clock.Wall(r.ReceivedAt)
 	}
 	return r.ReceivedAt.Add(max(at.Sub(server), 0)), true
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -74,7 +75,7 @@ func (c *Client) Open(ctx context.Context, d Dial, refused Reader) (*Socket, err
 
 func (c *Client) handshake(ctx context.Context, d Dial, host string, refused Reader) (s *Socket, a attempt) {
 	s = &Socket{
-		dial: d, host: host, began: time.Now(), sending: make(chan struct{}, 1), closed: make(chan struct{}),
+		dial: d, host: host, began: clock.Now(), sending: make(chan struct{}, 1), closed: make(chan struct{}),
 		pings: make(chan struct{}, 1),
 		fail:  func(k market.Kind, err error) *market.Error { return c.fail(d.Call, k, err) },
 	}
@@ -91,7 +92,7 @@ func (c *Client) handshake(ctx context.Context, d Dial, host string, refused Rea
 		OnPingReceived: func(context.Context, []byte) bool { s.heard(); return true },
 		OnPongReceived: func(context.Context, []byte) { s.answered(); s.heard() },
 	})
-	a.elapsed = time.Since(s.began)
+	a.elapsed = clock.Since(s.began)
 	if err != nil {
 		a.err = c.refusedHandshake(ctx, d, host, s.began, res, err, refused)
 		return nil, a
@@ -115,7 +116,7 @@ func (c *Client) refusedHandshake(
 	if res.StatusCode == http.StatusProxyAuthRequired {
 		return c.proxyRefused(d.Call, res.StatusCode)
 	}
-	answer := &Response{Status: res.StatusCode, Header: res.Header, SentAt: sent, ReceivedAt: time.Now(), Host: host}
+	answer := &Response{Status: res.StatusCode, Header: res.Header, SentAt: sent, ReceivedAt: clock.Now(), Host: host}
 	if res.Body != nil {
 		// The library keeps the first 1,024 bytes; what cannot be read is decided by status and header alone.
 		answer.Body, _ = io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
@@ -125,7 +126,7 @@ func (c *Client) refusedHandshake(
 
 // heard notes that a frame came.
 func (s *Socket) heard() {
-	now := int64(time.Since(s.began))
+	now := int64(clock.Since(s.began))
 	s.last.Store(now)
 	s.byteAt.Store(now)
 	s.rewind()
@@ -161,7 +162,7 @@ type parts struct {
 func (p *parts) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b[:min(len(b), partSize)])
 	if n == partSize {
-		p.s.byteAt.Store(int64(time.Since(p.s.began)))
+		p.s.byteAt.Store(int64(clock.Since(p.s.began)))
 		p.s.rewind()
 	}
 	return n, err
@@ -238,7 +239,7 @@ func (s *Socket) turn(ctx context.Context) error {
 	case <-s.closed:
 		return s.ended(ctx, errClosed)
 	}
-	if wait := time.Until(s.nextSend); wait > 0 {
+	if wait := clock.Until(s.nextSend); wait > 0 {
 		t := time.NewTimer(wait)
 		defer t.Stop()
 		err := error(nil)
@@ -254,7 +255,7 @@ func (s *Socket) turn(ctx context.Context) error {
 			return s.ended(ctx, err)
 		}
 	}
-	s.nextSend = time.Now().Add(s.dial.Pace)
+	s.nextSend = clock.Now().Add(s.dial.Pace)
 	return nil
 }
 

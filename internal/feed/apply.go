@@ -275,7 +275,7 @@ func (s *shard) heard(x *seat, at time.Time) {
 		x.ahead = ahead{}
 	}
 	x.resubAt, x.mute, x.book.frozen = time.Time{}, false, false
-	if b := x.book; b.shown == x && b.state != StateLive && elapsed(s.now, x.overAt()) <= 0 && !x.link.silent(s.now) {
+	if b := x.book; b.shown == x && b.state != StateLive && s.now.Sub(x.overAt()) <= 0 && !x.link.silent(s.now) {
 		s.become(b, StateLive, market.KindNone)
 	}
 }

@@ -49,7 +49,7 @@ const healthyAfter = time.Minute
 // freshness is the state at this moment: a live book whose time ran out is stale before anybody has noted it.
 func (b *book) freshness(now time.Time) Freshness {
 	if b.state == StateLive {
-		if over := b.shown.overAt(); elapsed(now, over) > 0 {
+		if over := b.shown.overAt(); now.Sub(over) > 0 {
 			return Freshness{State: StateStale, Reason: market.KindTimeout, Since: over}
 		}
 		if l := b.shown.link; l.silent(now) {
@@ -63,10 +63,4 @@ func (b *book) freshness(now time.Time) Freshness {
 func (b *book) resync(now time.Time, why market.Kind) {
 	b.resyncs++
 	b.resyncAt, b.resyncWhy = now, why
-}
-
-// elapsed is how long ago t was by the clock that says more: a machine that was suspended or whose wall clock was set must
-// not make a book younger.
-func elapsed(now, t time.Time) time.Duration {
-	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }

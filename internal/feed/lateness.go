@@ -71,7 +71,7 @@ func (l *lateness) of(at, d time.Duration) time.Duration {
 // next change. Snapshots say nothing: OKX stamps one with the book's last change, however long ago that is.
 func (l *link) note(events []market.StreamEvent, at time.Time) {
 	v := l.shard.venue
-	arrived := at.Sub(v.began) // by the monotonic clock, which nobody sets
+	arrived := at.Sub(v.began) // by our clock, which nobody sets
 	first := true
 	for i := range events {
 		e := &events[i]

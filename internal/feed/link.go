@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -63,13 +64,13 @@ type heard struct {
 // attempt that of this attempt to open it. What was opened in vain is closed.
 func (s *shard) open(ctx, attempt context.Context, books []*book) (*link, error) {
 	v := s.venue
-	began := time.Now()
+	began := clock.Now()
 	conn, err := v.Streamer.Dial(attempt)
 	if err != nil {
 		return nil, err
 	}
 	l := &link{
-		shard: s, conn: conn, since: time.Now(), frames: frames{began: began}, seats: map[string]*seat{},
+		shard: s, conn: conn, since: clock.Now(), frames: frames{began: began}, seats: map[string]*seat{},
 		proven: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{}),
 	}
 	if after, before := v.rules.RotateAfter, v.rules.RotateBefore; after > 0 {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -27,7 +27,7 @@ func (v *venue) logEnded(l *link) {
 		level = slog.LevelDebug
 	}
 	v.feed.config.Log.Log(context.Background(), level, "stream ended", slog.String("exchange", string(v.ID)),
-		slog.Uint64("connection", l.number), slog.Int("books", len(l.seats)), slog.Int("lost", l.cost), slog.Duration("after", time.Since(l.since)),
+		slog.Uint64("connection", l.number), slog.Int("books", len(l.seats)), slog.Int("lost", l.cost), slog.Duration("after", clock.Since(l.since)),
 		slog.String("kind", kindOf(l.over).String()), slog.Any("err", l.over))
 }
 
@@ -44,7 +44,7 @@ func (v *venue) logRefused(s *shard, err error) {
 // logSilent tells of a connection that another one is to replace because nothing comes on it.
 func (v *venue) logSilent(l *link) {
 	v.feed.config.Log.Warn("stream silent", slog.String("exchange", string(v.ID)), slog.Uint64("connection", l.number),
-		slog.Int("books", len(l.seats)), slog.Duration("for", elapsed(l.shard.now, l.conn.LastFrame())))
+		slog.Int("books", len(l.seats)), slog.Duration("for", l.shard.now.Sub(l.conn.LastFrame())))
 }
 
 func (v *venue) logLost(x *seat, err error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -163,11 +164,13 @@ func (m *venueMetrics) snapshot(j *job, result string) {
 }
 
 // late observes how long a change took from the exchange's stamp to its receipt.
-func (m *venueMetrics) late(stamp, at time.Time) { m.lag.Observe(max(at.Sub(stamp), 0).Seconds()) }
+func (m *venueMetrics) late(stamp, at time.Time) {
+	m.lag.Observe(max(clock.Wall(at).Sub(stamp), 0).Seconds())
+}
 
 func (m *venueMetrics) show(n counts) {
 	if !n.lastFrame.IsZero() {
-		m.lastFrame.Set(float64(n.lastFrame.UnixMilli()) / 1e3)
+		m.lastFrame.Set(float64(clock.Wall(n.lastFrame).UnixMilli()) / 1e3)
 	}
 	m.syncing.Set(float64(n.syncing))
 	m.live.Set(float64(n.live))

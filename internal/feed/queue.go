@@ -3,6 +3,8 @@ package feed
 import (
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // rank is how urgent a question to the exchange is; smaller is sooner.
@@ -48,7 +50,7 @@ func (q *queue) push(j *job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if j.queued.IsZero() {
-		j.queued = time.Now()
+		j.queued = clock.Now()
 	}
 	if q.snapshots() == 0 && j.rank.snapshot() {
 		q.lastDone = j.queued // the time without work says nothing about the pace
@@ -61,7 +63,7 @@ func (q *queue) push(j *job) {
 func (q *queue) pop() (*job, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now, wait := time.Now(), idleCheck
+	now, wait := clock.Now(), idleCheck
 	if q.notBefore.After(now) {
 		return nil, q.notBefore.Sub(now)
 	}
@@ -102,7 +104,7 @@ func (q *queue) done(j *job, answered bool) {
 	if !answered {
 		return
 	}
-	now := time.Now()
+	now := clock.Now()
 	took := now.Sub(q.lastDone)
 	q.lastDone = now
 	if q.pace == 0 {
@@ -115,7 +117,7 @@ func (q *queue) done(j *job, answered bool) {
 func (q *queue) hold(d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.notBefore = later(q.notBefore, time.Now().Add(d))
+	q.notBefore = later(q.notBefore, clock.Now().Add(d))
 }
 
 // resume ends hold.
@@ -151,7 +153,7 @@ func (q *queue) status() (queued int, eta time.Duration) {
 	queued = q.snapshots()
 	eta = time.Duration(queued) * q.pace
 	if queued > 0 && eta > 0 {
-		eta += max(time.Until(q.notBefore), 0)
+		eta += max(clock.Until(q.notBefore), 0)
 	}
 	return queued, eta
 }

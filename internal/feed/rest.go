@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -83,7 +84,7 @@ func (v *venue) answer(ctx context.Context, j *job) {
 		depth = checkDepth
 	}
 	limited, cancel := context.WithTimeout(ctx, askWithin)
-	asked := time.Now()
+	asked := clock.Now()
 	rest, err := v.Data.OrderBook(limited, x.book.listing, depth)
 	cancel()
 	if err != nil && ctx.Err() == nil && v.heldBack(err) {

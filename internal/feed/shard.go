@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -45,7 +46,7 @@ func newShard(v *venue) *shard {
 // enter locks the shard and reads the clock for what is done under the lock.
 func (s *shard) enter() {
 	s.mu.Lock()
-	s.now = time.Now()
+	s.now = clock.Now()
 }
 
 func (s *shard) size() int {

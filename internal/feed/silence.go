@@ -30,7 +30,7 @@ func (l *link) silent(now time.Time) bool {
 		return true
 	}
 	most := l.shard.venue.rules.Silence.Most
-	return most > 0 && elapsed(now, l.alive()) > most
+	return most > 0 && now.Sub(l.alive()) > most
 }
 
 // silentSince is when its books stopped being live, if it is silent.
@@ -52,7 +52,7 @@ func (s *shard) probe(l *link) time.Duration {
 	if after <= 0 {
 		return sweepEvery
 	}
-	if silence := elapsed(s.now, l.alive()); silence < after {
+	if silence := s.now.Sub(l.alive()); silence < after {
 		return after - silence
 	}
 	if l.probedAt.IsZero() || s.now.Sub(l.pingedAt) >= r.ProbeAfter {
@@ -144,7 +144,7 @@ func (s *shard) trust(l *link) {
 	}
 	l.suspectAt = time.Time{}
 	for _, x := range l.seats {
-		if b := x.book; b.shown == x && x.synced() && !x.doubted && !b.frozen && b.state == StateStale && elapsed(s.now, x.overAt()) <= 0 {
+		if b := x.book; b.shown == x && x.synced() && !x.doubted && !b.frozen && b.state == StateStale && s.now.Sub(x.overAt()) <= 0 {
 			s.become(b, StateLive, market.KindNone)
 		}
 	}

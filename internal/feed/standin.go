@@ -26,7 +26,7 @@ func (s *shard) standsIn(y *seat) bool {
 	if x == nil || x == y || x.link.over == nil || x.wrong || y.book.frozen {
 		return false
 	}
-	if !y.synced() || y.doubted || elapsed(s.now, y.overAt()) > 0 {
+	if !y.synced() || y.doubted || s.now.Sub(y.overAt()) > 0 {
 		return false
 	}
 	if x.sequence.Known && y.sequence.Known {

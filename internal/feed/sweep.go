@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -34,7 +35,7 @@ const (
 func (v *venue) sweep(ctx context.Context, all *sync.WaitGroup) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	next := time.Now()
+	next := clock.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -44,7 +45,7 @@ func (v *venue) sweep(ctx context.Context, all *sync.WaitGroup) {
 		case l := <-v.starts:
 			v.start(l)
 		case <-timer.C:
-			now := time.Now()
+			now := clock.Now()
 			v.coarse.Store(int64(now.Sub(v.began)))
 			if !now.Before(next) {
 				next = now.Add(sweepEvery)
@@ -52,7 +53,7 @@ func (v *venue) sweep(ctx context.Context, all *sync.WaitGroup) {
 				v.compare(now)
 				v.tellTurns(now)
 			}
-			timer.Reset(max(min(v.sweepShards(), time.Until(next)), sweepLeast))
+			timer.Reset(max(min(v.sweepShards(), clock.Until(next)), sweepLeast))
 		}
 	}
 }
@@ -150,7 +151,7 @@ func (s *shard) unheard(x *seat) {
 	}
 	s.unreachable(x.book, market.KindTimeout)
 	// An exchange that lives confirms at least what was sent, whether or not it answers pings.
-	if x.link.silent(s.now) || elapsed(s.now, x.link.conn.LastByte()) > s.now.Sub(x.sent) {
+	if x.link.silent(s.now) || s.now.Sub(x.link.conn.LastByte()) > s.now.Sub(x.sent) {
 		s.suspect(x.link)
 		return
 	}
@@ -163,7 +164,7 @@ func (s *shard) look(b *book) time.Duration {
 	if x == nil || !x.synced() {
 		return sweepEvery
 	}
-	left := -elapsed(s.now, x.overAt())
+	left := -s.now.Sub(x.overAt())
 	if b.state == StateLive && left < 0 {
 		s.expire(b)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -50,7 +51,7 @@ type venue struct {
 func newVenue(f *Feed, cfg Venue, m *metrics) *venue {
 	v := &venue{
 		Venue: cfg, feed: f, rules: cfg.Streamer.StreamRules(), metrics: m.of(cfg.ID), queue: newQueue(),
-		popular: newPopular(f.config.PopularReads), began: time.Now(),
+		popular: newPopular(f.config.PopularReads), began: clock.Now(),
 		starts: make(chan market.Listing, maxStarts), woken: make(chan struct{}, 1), books: map[string]*book{}, shares: shares{},
 	}
 	v.labels.Store(&map[market.Pair]*label{})
@@ -131,7 +132,7 @@ func (v *venue) join(l market.Listing, subscriber bool) (*book, error) {
 		if len(v.books) >= v.feed.config.MaxBooks && !(subscriber && v.makeRoom()) {
 			return nil, v.refuse(market.KindOverloaded, errFull)
 		}
-		now := time.Now()
+		now := clock.Now()
 		b = &book{symbol: l.StreamSymbol(), listing: l, state: StateSyncing, since: now, began: now}
 		v.books[b.symbol] = b
 		v.place(b)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/regular"
 )
 
@@ -128,14 +129,14 @@ func begins(b batch) time.Time {
 	if len(b.lines) > 0 {
 		return b.lines[0].at
 	}
-	return time.Now()
+	return clock.WallNow()
 }
 
 // Read returns the history, and forgets those of instances of which nothing was heard for a day.
 func (f *eventFile) Read(ctx context.Context) (p past, err error) {
 	var sweepErr error
 	lockErr := f.dir.locked(ctx, operationsLock, func() error {
-		sweepErr = f.sweep(time.Now())
+		sweepErr = f.sweep(clock.WallNow())
 		p, err = f.both(ctx)
 		return err
 	})
@@ -185,7 +186,7 @@ func (f *eventFile) end(name string) ([]byte, error) {
 
 // Touch says that the history is in use, so that no other instance forgets it.
 func (f *eventFile) Touch(context.Context) error {
-	now := time.Now()
+	now := clock.WallNow()
 	for _, end := range []string{eventFileOld, eventFileEnd} {
 		if err := os.Chtimes(f.dir.path(f.name+end), now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

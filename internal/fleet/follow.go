@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -31,8 +32,8 @@ func (o *Operations) Load(ctx context.Context) (Kept, error) {
 	case <-o.news: // it is in what is returned
 	default:
 	}
-	now := time.Now()
-	events, since := joinPasts(pasts, now)
+	now := clock.Now()
+	events, since := joinPasts(pasts, clock.Wall(now))
 	list, _ := o.table.inForce(now)
 	for _, ov := range o.table.ended(now) {
 		if !since.IsZero() && ov.Until.After(since) && !told(events, ov) {
@@ -57,7 +58,7 @@ func (o *Operations) load(ctx context.Context, p *place) (got past) {
 	p.behind = true // Run looks once more, and gives each part what another has
 	if err != nil {
 		// What was missed while it did not work is not known: only from here on is anything certain.
-		p.queue.gap = time.Now()
+		p.queue.gap = clock.WallNow()
 	}
 	p.mu.Unlock()
 	if got.rubbish > 0 || got.unknown > 0 {
@@ -113,9 +114,9 @@ func (o *Operations) Run(ctx context.Context, adopt func([]market.Override)) err
 		case <-o.news:
 		}
 		for again := adopt != nil; again; {
-			list, changes := o.table.inForce(time.Now())
+			list, changes := o.table.inForce(clock.Now())
 			adopt(list)
-			_, now := o.table.inForce(time.Now())
+			_, now := o.table.inForce(clock.Now())
 			again = now != changes && ctx.Err() == nil
 		}
 	}
@@ -125,11 +126,11 @@ func (o *Operations) Run(ctx context.Context, adopt func([]market.Override)) err
 func (o *Operations) follow(ctx context.Context, p *place) {
 	tick := time.NewTimer(followEvery)
 	defer tick.Stop()
-	for touched := time.Now(); ; tick.Reset(followEvery) {
+	for touched := clock.Now(); ; tick.Reset(followEvery) {
 		if p.due() {
 			o.look(ctx, p)
-			if time.Since(touched) >= touchEvery && !p.broken() {
-				touched = time.Now()
+			if clock.Since(touched) >= touchEvery && !p.broken() {
+				touched = clock.Now()
 				o.touch(ctx, p)
 			}
 		}
@@ -145,7 +146,7 @@ func (o *Operations) follow(ctx context.Context, p *place) {
 func (p *place) due() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.broken() || time.Since(p.tried) >= retryEvery
+	return !p.broken() || clock.Since(p.tried) >= retryEvery
 }
 
 // look learns what others wrote, and gives the part what it lacks.
@@ -169,7 +170,7 @@ func (o *Operations) look(ctx context.Context, p *place) {
 	}
 	var lacks []mark
 	if changed {
-		lacks = o.table.lacks(held, time.Now())
+		lacks = o.table.lacks(held, clock.Now())
 	}
 	p.mu.Lock()
 	p.behind = false

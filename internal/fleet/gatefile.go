@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -56,7 +57,7 @@ func (f *GateFile) Load(ctx context.Context) ([]market.GateRecord, error) {
 	} else if lockErr := f.dir.locked(ctx, gateLockName, func() error { return nil }); err == nil {
 		err = lockErr // learn now, not in the first ban, that nothing can be written
 	}
-	now := time.Now()
+	now := clock.WallNow()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range held {
@@ -107,7 +108,7 @@ func (f *GateFile) replace() error {
 	for _, r := range held {
 		f.known.add(r)
 	}
-	f.known.prune(time.Now())
+	f.known.prune(clock.WallNow())
 	list, change := f.known.list(), f.changed
 	f.mu.Unlock()
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -45,7 +46,7 @@ func (g *GateRedis) Save(ctx context.Context, r market.GateRecord) error {
 	if !valid(r) {
 		return fmt.Errorf("save gate in redis: %w: %+v", errInvalid, r)
 	}
-	now := time.Now()
+	now := clock.WallNow()
 	err := g.save.Run(ctx, g.client, []string{g.key}, fieldOf(r),
 		micros(r.Until.Sub(now)), micros(now.Sub(r.UpdatedAt)), r.Step, r.Kind.String(), maxGates).Err()
 	if err != nil {
@@ -60,7 +61,7 @@ func (g *GateRedis) Load(ctx context.Context) ([]market.GateRecord, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load gates from redis: %w", err)
 	}
-	received := time.Now()
+	received := clock.WallNow()
 	now, rows, err := parseLoad(reply)
 	if err != nil {
 		return nil, fmt.Errorf("load gates from redis: %w", err)

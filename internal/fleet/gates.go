@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -81,7 +82,7 @@ func (g *Gates) Load(ctx context.Context) ([]market.GateRecord, error) {
 			all.add(r)
 		}
 	}
-	all.prune(time.Now())
+	all.prune(clock.WallNow())
 	return all.list(), nil
 }
 
@@ -146,16 +147,16 @@ func (g *Gates) Run(ctx context.Context, adopt func(...market.GateRecord)) error
 	})
 	tick := time.NewTimer(newsEvery)
 	defer tick.Stop()
-	for repaired := time.Now(); ; tick.Reset(newsEvery) {
+	for repaired := clock.Now(); ; tick.Reset(newsEvery) {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
 		g.news(adopt)
-		if time.Since(repaired) >= retryEvery {
+		if clock.Since(repaired) >= retryEvery {
 			g.each(func(_ int, p *part) { g.repair(ctx, p, adopt) })
-			repaired = time.Now()
+			repaired = clock.Now()
 		}
 	}
 }
@@ -221,7 +222,7 @@ func (p *part) miss(r market.GateRecord) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.missed.add(r)
-	p.missed.prune(time.Now())
+	p.missed.prune(clock.WallNow())
 }
 
 // took forgets that a gate was missed, unless it was missed with more than what the part took now.
@@ -237,6 +238,6 @@ func (p *part) took(r market.GateRecord) {
 func (p *part) state() (missed []market.GateRecord, unread bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.missed.prune(time.Now())
+	p.missed.prune(clock.WallNow())
 	return p.missed.list(), p.unread
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -77,7 +78,7 @@ type markKey struct {
 
 func (m *mark) key() markKey { return markKey{m.Kind, m.Exchange, m.Class, m.Pair} }
 
-func (m *mark) inForce(now time.Time) bool { return !m.Released && m.Until.After(now) && known(m.Kind) }
+func (m *mark) inForce(now time.Time) bool { return !m.Released && m.End().After(now) && known(m.Kind) }
 
 // forgetAt is when nothing about it matters any more.
 func (m *mark) forgetAt() time.Time { return m.Last.Add(memory) }
@@ -154,8 +155,9 @@ func (ms marks) add(m mark) (newer bool) {
 // prune forgets what does not matter any more, and beyond maxMarks what is over and would be forgotten first. What is in
 // force is never given up.
 func (ms marks) prune(now time.Time) {
+	wall := clock.Wall(now)
 	for k, m := range ms {
-		if !m.forgetAt().After(now) {
+		if !m.forgetAt().After(wall) {
 			delete(ms, k)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -101,7 +102,7 @@ func (o *Operations) Save(ctx context.Context, all ...market.Override) (where []
 	var list []mark
 	var refused error // the first: a thousand of them say no more
 	for i := range all {
-		m, err := o.table.set(all[i], time.Now())
+		m, err := o.table.set(all[i], clock.Now())
 		if err == nil {
 			list = append(list, m)
 		} else if refused == nil {
@@ -211,7 +212,7 @@ func (o *Operations) after(p *place, held []mark, err error) {
 	var dropped int
 	p.mu.Lock()
 	if err != nil {
-		p.tried, p.behind = time.Now(), true
+		p.tried, p.behind = clock.Now(), true
 	} else {
 		dropped, p.dropped = p.dropped, 0
 	}
@@ -226,7 +227,7 @@ func (o *Operations) after(p *place, held []mark, err error) {
 
 // learn takes in what others wrote, and has Run pass it on.
 func (o *Operations) learn(held []mark) {
-	if len(held) > 0 && o.table.learn(held, time.Now()) {
+	if len(held) > 0 && o.table.learn(held, clock.Now()) {
 		select {
 		case o.news <- struct{}{}:
 		default: // it is due already
@@ -236,7 +237,7 @@ func (o *Operations) learn(held []mark) {
 
 // InForce returns the overrides that are in force, in the order of names. It has what Save was given before Save returns.
 func (o *Operations) InForce() []market.Override {
-	list, _ := o.table.inForce(time.Now())
+	list, _ := o.table.inForce(clock.Now())
 	return list
 }
 

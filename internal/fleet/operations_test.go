@@ -113,6 +113,11 @@ func inForce(t *testing.T, got []market.Override, want ...market.Override) {
 	if diff := cmp.Diff(want, got, sameTimes); diff != "" {
 		t.Errorf("in force (-want +got):\n%s", diff)
 	}
+	for _, o := range got {
+		if o.Ends.Sub(o.Until).Abs() > 2*time.Second {
+			t.Errorf("it ends at %v, and is anchored at %v", o.Until, o.Ends)
+		}
+	}
 }
 
 // change is a circuit event; act is an operator's action.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -73,7 +74,7 @@ func (f *overrideFile) Put(ctx context.Context, list []mark) (held []mark, err e
 		for _, m := range list {
 			all.add(m)
 		}
-		all.prune(time.Now())
+		all.prune(clock.Now())
 		text, err := encodeOverrides(all.list())
 		if err != nil {
 			return err
@@ -97,7 +98,7 @@ func (f *overrideFile) peek() ([]mark, error) {
 	if text == nil || err != nil {
 		return nil, err
 	}
-	return decodeOverrides(text, time.Now())
+	return decodeOverrides(text, clock.WallNow())
 }
 
 // hold is peek, except that a file that is none of ours is moved aside and counts as none. The lock is held.
@@ -168,7 +169,7 @@ func decodeOverrides(text []byte, now time.Time) ([]mark, error) {
 		list[i] = mark{
 			Override: market.Override{
 				Kind: r.Kind, Exchange: r.Exchange, Class: r.Class, Pair: pair, Actor: r.Actor, Reason: r.Reason,
-				Since: r.Since, Until: r.Until,
+				Since: r.Since, Until: r.Until, Ends: clock.At(r.Until),
 			},
 			Version: r.Version, Released: r.Released, Last: r.Last,
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -68,21 +69,22 @@ func (r *overrideRedis) Put(ctx context.Context, list []mark) ([]mark, error) {
 }
 
 func (r *overrideRedis) run(ctx context.Context, seen string, list []mark) (held []mark, revision string, err error) {
-	now := time.Now()
+	now := clock.Now()
+	wall := clock.Wall(now)
 	args := []any{seen, maxMarks, memory.Microseconds(), maxAhead.Microseconds()}
 	for _, m := range list {
 		words, err := json.Marshal(overrideWords{Actor: m.Actor, Reason: m.Reason})
 		if err != nil {
 			return nil, "", err
 		}
-		args = append(args, overrideField(&m), string(m.Version), micros(m.Until.Sub(now)), micros(now.Sub(m.Since)),
-			micros(m.Last.Sub(now)), digit(m.Released), words)
+		args = append(args, overrideField(&m), string(m.Version), micros(clock.At(m.End()).Sub(now)), micros(wall.Sub(m.Since)),
+			micros(m.Last.Sub(wall)), digit(m.Released), words)
 	}
 	reply, err := r.sync.Run(ctx, r.client, []string{r.key}, args...).Slice()
 	if err != nil {
 		return nil, "", err
 	}
-	received := time.Now()
+	received := clock.Now()
 	if len(reply) != 4 {
 		return nil, "", errOverrideReply
 	}
@@ -129,12 +131,13 @@ func parseOverride(field, value string, now int64, received time.Time) (mark, bo
 		return mark{}, false
 	}
 	var at [3]time.Time
+	wall := clock.Wall(received)
 	for i := range at {
 		stamp, err := strconv.ParseInt(part[1+i], 10, 64)
 		if err != nil || stamp < 0 || stamp > maxMicros {
 			return mark{}, false
 		}
-		at[i] = received.Add(time.Duration(stamp-now) * time.Microsecond).Round(0)
+		at[i] = wall.Add(time.Duration(stamp-now) * time.Microsecond)
 	}
 	var words overrideWords
 	pair, err := pairOf(name[3])
@@ -145,8 +148,9 @@ func parseOverride(field, value string, now int64, received time.Time) (mark, bo
 		Override: market.Override{
 			Kind: market.OverrideKind(name[0]), Exchange: market.ExchangeID(name[1]), Class: market.Class(name[2]), Pair: pair,
 			Actor: words.Actor, Reason: words.Reason, Until: at[0], Since: at[1],
+			Ends: received.Add(at[0].Sub(wall)),
 		},
 		Version: version(part[0]), Released: part[4] == "1", Last: at[2],
 	}
-	return m, m.check(received) == nil
+	return m, m.check(wall) == nil
 }

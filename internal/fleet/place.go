@@ -6,6 +6,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // maxQueued bounds the events that wait for a place that is broken or hangs. Beyond it the oldest are given up, and the
@@ -92,7 +94,7 @@ func (p *place) offer(ctx context.Context, urgent bool, list []mark, l *line) *t
 		p.queue.lines = append(p.queue.lines, *l)
 		p.bounded()
 	}
-	if !urgent && p.broken() && time.Since(p.tried) < retryEvery {
+	if !urgent && p.broken() && clock.Since(p.tried) < retryEvery {
 		return nil
 	}
 	t := &ticket{place: p, put: len(list) > 0, done: make(chan error, 1)}
@@ -161,7 +163,7 @@ func (p *place) write(ctx context.Context, ended chan struct{}) {
 	for {
 		p.mu.Lock()
 		now := p.queue
-		if now.empty() || p.broken() && len(now.tickets) == 0 && time.Since(p.tried) < retryEvery {
+		if now.empty() || p.broken() && len(now.tickets) == 0 && clock.Since(p.tried) < retryEvery {
 			p.active = nil
 			p.mu.Unlock()
 			return
@@ -210,7 +212,7 @@ func (p *place) settle(r round, putErr, addErr error) {
 		p.bounded()
 	}
 	if err := errors.Join(putErr, addErr); err != nil {
-		p.tried, p.behind = time.Now(), true
+		p.tried, p.behind = clock.Now(), true
 	}
 	p.mu.Unlock()
 	for t := range maps.Keys(r.tickets) {

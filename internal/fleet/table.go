@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -20,24 +21,28 @@ func (t *table) set(o market.Override, now time.Time) (mark, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all.prune(now)
+	wall := clock.Wall(now)
 	m := mark{Override: o}
 	old, held := t.all[m.key()]
-	m.Version = next(old.Version, now)
-	if !m.Until.After(now) {
+	m.Version = next(old.Version, wall)
+	if m.Ends.IsZero() {
+		m.Ends = clock.At(m.Until)
+	}
+	if !m.End().After(now) {
 		m.Released = true
 		if m.Until.IsZero() {
-			m.Until = now
+			m.Until = wall
 		}
 	}
 	if m.Since.IsZero() {
-		m.Since = now
+		m.Since = wall
 	}
 	if m.Last = m.Until; held && old.Last.After(m.Last) {
 		m.Last = old.Last
 	}
-	// A monotonic reading would make this copy another than the one that is read back.
+	// A monotonic reading would make this copy another than the one that is read back; Ends alone has one.
 	m.Since, m.Until, m.Last = m.Since.Round(0), m.Until.Round(0), m.Last.Round(0)
-	if err := m.check(now); err != nil {
+	if err := m.check(wall); err != nil {
 		return mark{}, err
 	}
 	if m.inForce(now) && !old.inForce(now) && t.count(now) >= maxInForce {
@@ -61,8 +66,12 @@ func (t *table) count(now time.Time) (n int) {
 func (t *table) learn(held []mark, now time.Time) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	wall := clock.Wall(now)
 	for _, m := range held {
-		if m.forgetAt().After(now) && t.all.add(m) {
+		if m.Ends.IsZero() {
+			m.Ends = clock.At(m.Until)
+		}
+		if m.forgetAt().After(wall) && t.all.add(m) {
 			news = true
 			t.changes++
 		}
@@ -100,7 +109,7 @@ func (t *table) ended(now time.Time) (list []market.Override) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range t.all.list() {
-		if !m.Released && known(m.Kind) && !m.Until.After(now) && m.Until.After(now.Add(-memory)) {
+		if !m.Released && known(m.Kind) && !m.End().After(now) && m.Until.After(clock.Wall(now).Add(-memory)) {
 			list = append(list, m.Override)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -54,7 +55,7 @@ func (r *reading) ask(ctx context.Context) (*Book, error) {
 			r.failed, err = r.v.leftOrSlow(ctx, market.OpOrderBook)
 			return nil, err
 		}
-		if book := r.freshCopy(time.Now()); book != nil {
+		if book := r.freshCopy(clock.Now()); book != nil {
 			return book, nil
 		}
 	}
@@ -150,7 +151,7 @@ func (r *reading) remaining(limit time.Duration) time.Duration {
 	if limit == 0 {
 		return 0
 	}
-	return max(limit-time.Since(r.start), time.Nanosecond)
+	return max(limit-clock.Since(r.start), time.Nanosecond)
 }
 
 // recallWhile looks for a copy in the shared store while the flight goes on, once for all who wait for it, and waits on
@@ -169,7 +170,7 @@ func (r *reading) recallWhile(ctx context.Context, f *flight[answered]) outcome 
 		return gone
 	case <-look.done:
 	}
-	if look.value != nil && r.usable(look.value, time.Now()) {
+	if look.value != nil && r.usable(look.value, clock.Now()) {
 		return late
 	}
 	return f.await(ctx, r.remaining(r.patience))
@@ -198,7 +199,7 @@ func (r *reading) landed(f *flight[answered]) (*Book, error) {
 		r.failed = r.v.told(market.OpOrderBook, f.err)
 		return nil, nil
 	}
-	got, now := f.value, time.Now()
+	got, now := f.value, clock.Now()
 	switch got.verdict {
 	case market.VerdictStored, market.VerdictConfirmed, market.VerdictReset, market.VerdictShallower:
 		if r.bounds(got.book, now) {

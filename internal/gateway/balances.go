@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -33,12 +34,12 @@ func (a *Accounts) Balances(ctx context.Context, q BalanceQuery) (*BalanceAnswer
 	if err != nil {
 		return nil, err
 	}
-	touch(&a.tallies[q.Exchange].asked, time.Now())
+	touch(&a.tallies[q.Exchange].asked, clock.Now())
 	answer, err := a.live(ctx, n, q)
 	if late := a.withhold(q.Exchange); late != nil { // also one that came meanwhile
 		answer, err = nil, late
 	}
-	now := time.Now()
+	now := clock.Now()
 	if err != nil {
 		err = a.ease(q.Exchange, err, now)
 		a.tallies[q.Exchange].refuse(a.metrics[q.Exchange], QuestionBalances, err, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -38,7 +39,7 @@ type manner struct {
 }
 
 func (b *Books) read(ctx context.Context, q BookQuery, m manner) (*Book, error) {
-	now := time.Now()
+	now := clock.Now()
 	v, err := b.venue(q.Exchange, now)
 	if err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func (r *reading) usable(c *market.OrderBook, now time.Time) bool {
 // usableCopy tells whether such a copy is in memory.
 func (r *reading) usableCopy() bool {
 	c, ok := r.b.cfg.Books.Book(r.v.ID, r.pair)
-	return ok && r.usable(c, time.Now())
+	return ok && r.usable(c, clock.Now())
 }
 
 // lastKnown answers with the newest copy there is, labelled with why it is not live, or with the reason why it may not.
@@ -177,7 +178,7 @@ func (r *reading) lastKnown(ctx context.Context) (*Book, error) {
 		return nil, r.failed
 	}
 	if r.live && r.missed != nil {
-		return nil, r.tooStale(r.missed, time.Now())
+		return nil, r.tooStale(r.missed, clock.Now())
 	}
 	if r.live {
 		return nil, r.notLive()
@@ -189,7 +190,7 @@ func (r *reading) lastKnown(ctx context.Context) (*Book, error) {
 		}
 		return nil, r.failed
 	}
-	now := time.Now()
+	now := clock.Now()
 	switch {
 	case r.usable(c, now):
 		return r.answer(c, copySource(c), kind, now), nil
@@ -204,7 +205,7 @@ func (r *reading) notLive() error {
 	if !ok {
 		return r.failed
 	}
-	age, _ := c.Age(time.Now())
+	age, _ := c.Age(clock.Now())
 	return &Error{
 		Code: CodeNotLive, Exchange: r.v.ID, Detail: "a live order book was required and only an older copy is held",
 		RetryAfter: retryAfter(r.failed), Age: age, Err: r.failed,
@@ -261,7 +262,7 @@ func (b *Books) label(v *venue, e *entry, c *market.OrderBook, source Source, re
 		}
 	}
 	if !c.ExchangeTime.IsZero() {
-		f.Lag, f.HasLag = c.ConfirmedAt.Round(0).Sub(c.ExchangeTime.Round(0)), true
+		f.Lag, f.HasLag = clock.Wall(c.ConfirmedAt).Sub(c.ExchangeTime), true
 	}
 	return f
 }

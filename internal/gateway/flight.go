@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -51,7 +52,7 @@ func (s *slot[T]) enter(ctx context.Context, c *crew, width int, every time.Dura
 ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now() // not before the lock: somebody may begin a flight while this one waits for it
+	now := clock.Now() // not before the lock: somebody may begin a flight while this one waits for it
 	rest := s.startedAt.Add(every).Sub(now)
 	if f = s.current; f != nil && !f.endedAt.IsZero() && f.alone(ctx, f.err) {
 		f, rest = nil, 0
@@ -87,7 +88,7 @@ func (s *slot[T]) launch(ctx context.Context, c *crew, width int, do ask[T]) (*f
 		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight[T]{width: width, began: time.Now(), by: market.ClientName(ctx), done: make(chan struct{}), waiting: 1, cancel: cancel}
+	f := &flight[T]{width: width, began: clock.Now(), by: market.ClientName(ctx), done: make(chan struct{}), waiting: 1, cancel: cancel}
 	ctx = market.WithSharers(ctx, &f.with)
 	err := c.start(f.by, func(stop context.Context) {
 		defer context.AfterFunc(stop, cancel)()
@@ -106,7 +107,7 @@ func (s *slot[T]) launch(ctx context.Context, c *crew, width int, do ask[T]) (*f
 		cancel()
 		return nil, err
 	}
-	s.current, s.startedAt = f, time.Now()
+	s.current, s.startedAt = f, clock.Now()
 	return f, nil
 }
 
@@ -117,7 +118,7 @@ func (f *flight[T]) alone(ctx context.Context, err error) bool {
 
 func (s *slot[T]) settle(f *flight[T]) {
 	s.mu.Lock()
-	f.endedAt = time.Now()
+	f.endedAt = clock.Now()
 	s.mu.Unlock()
 	close(f.done)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -71,7 +72,7 @@ func (b *Books) haltedPairs(v *venue, now time.Time) (due []*entry) {
 		}
 		asked := e.wanted.Load()
 		_, _, streamed := b.cfg.Local.Book(v.ID, pair)
-		if streamed || asked != 0 && now.UnixNano()-asked < int64(haltedFor) {
+		if streamed || asked != 0 && clock.Nanoseconds(now)-asked < int64(haltedFor) {
 			due = append(due, e)
 		}
 	}

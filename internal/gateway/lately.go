@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -52,7 +53,7 @@ func (b *Books) Lately(exchange market.ExchangeID, streamed []StreamedPair) Late
 	if v == nil {
 		return Lately{}
 	}
-	now := time.Now()
+	now := clock.Now()
 	out := v.tally.lately(now)
 	out.AskedAt = v.askedAt()
 	streams := make(map[market.Pair]*StreamedPair, len(streamed))
@@ -81,7 +82,7 @@ func (a *Accounts) Lately(exchange market.ExchangeID) Lately {
 	if t == nil {
 		return Lately{}
 	}
-	now := time.Now()
+	now := clock.Now()
 	out := t.lately(now)
 	if at := t.asked.Load(); at != 0 {
 		out.AskedAt = time.Unix(0, at)
@@ -91,7 +92,7 @@ func (a *Accounts) Lately(exchange market.ExchangeID) Lately {
 }
 
 func (t *tally) lately(now time.Time) (out Lately) {
-	last := now.UnixNano() / int64(slotLength)
+	last := clock.Nanoseconds(now) / int64(slotLength)
 	for i := range t.ring {
 		s := &t.ring[i]
 		if n := s.number.Load(); n == 0 || n > last || n <= last-int64(answersFor/slotLength) {
@@ -231,7 +232,7 @@ func (v *venue) askedPairs(now time.Time) map[market.Pair]*entry {
 		return out
 	}
 	for pair, e := range t.entries {
-		if at := e.asked.Load(); at != 0 && now.UnixNano()-at < int64(askedFor) {
+		if at := e.asked.Load(); at != 0 && clock.Nanoseconds(now)-at < int64(askedFor) {
 			out[pair] = e
 		}
 	}
@@ -240,7 +241,7 @@ func (v *venue) askedPairs(now time.Time) map[market.Pair]*entry {
 
 // touch notes that somebody asked. It writes at most once a second, so that many callers do not share a written cache line.
 func touch(at *atomic.Int64, now time.Time) {
-	if n := now.UnixNano(); n-at.Load() > int64(time.Second) {
+	if n := clock.Nanoseconds(now); n-at.Load() > int64(time.Second) {
 		at.Store(n)
 	}
 }
@@ -268,7 +269,7 @@ func (n *nameless) touch(p market.Pair, now time.Time) {
 	if all := n.pairs.Load(); all != nil {
 		maps.Copy(next, *all)
 	}
-	maps.DeleteFunc(next, func(_ market.Pair, at *atomic.Int64) bool { return now.UnixNano()-at.Load() >= int64(askedFor) })
+	maps.DeleteFunc(next, func(_ market.Pair, at *atomic.Int64) bool { return clock.Nanoseconds(now)-at.Load() >= int64(askedFor) })
 	at := next[p]
 	if at == nil {
 		if len(next) >= maxNameless {
@@ -287,7 +288,7 @@ func (n *nameless) each(now time.Time, f func(market.Pair)) {
 		return
 	}
 	for p, at := range *all {
-		if now.UnixNano()-at.Load() < int64(askedFor) {
+		if clock.Nanoseconds(now)-at.Load() < int64(askedFor) {
 			f(p)
 		}
 	}

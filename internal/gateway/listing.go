@@ -2,15 +2,15 @@ package gateway
 
 import (
 	"context"
-	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
 // Listing is the exchange's own row for a pair, for those who ask an exchange about it by another way than a call. It
 // fails as OrderBook does for a pair that is not known, and with why there is no list where there is none.
 func (b *Books) Listing(ctx context.Context, exchange market.ExchangeID, pair market.Pair) (market.Listing, error) {
-	now := time.Now()
+	now := clock.Now()
 	v, err := b.venue(exchange, now)
 	if err != nil {
 		return market.Listing{}, err

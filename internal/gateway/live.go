@@ -1,8 +1,7 @@
 package gateway
 
 import (
-	"time"
-
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -18,7 +17,7 @@ func (b *Books) Live(exchange market.ExchangeID, pair market.Pair) (*Book, bool)
 	if e == nil {
 		return nil, false
 	}
-	now := time.Now()
+	now := clock.Now()
 	held, holds := b.cfg.Books.Book(exchange, pair)
 	c, source := held, SourceStream
 	if streamed, live, ok := b.cfg.Local.Book(exchange, pair); ok && live && !(holds && ahead(held, streamed)) {

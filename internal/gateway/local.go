@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -56,7 +57,7 @@ func (r *reading) used(book *Book, err error) {
 	}
 	l := r.e.listing.Load()
 	if l.Status != market.TradingActive {
-		r.e.wanted.Store(r.start.UnixNano())
+		r.e.wanted.Store(clock.Nanoseconds(r.start))
 	}
 	r.b.cfg.Local.Used(l)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -16,6 +17,9 @@ const (
 	// that is down for its maintenance does not say that it still is.
 	announcementHolds = time.Hour
 )
+
+// Windows of maintenance are appointments of the wall clock, and are compared with it as it stands: an exchange that announces
+// 04:30 means its own clock, to which a wall clock that was set is nearer than it was before.
 
 // SetMaintenance puts the configured windows in the place of those that were configured before. An exchange that is not in
 // all has none then. It may be called at any time.
@@ -36,16 +40,17 @@ func (b *Books) Maintenance(exchange market.ExchangeID) []market.Maintenance {
 	if v == nil {
 		return nil
 	}
-	return v.maintenance(time.Now())
+	return v.maintenance(clock.Now())
 }
 
 func (v *venue) maintenance(now time.Time) []market.Maintenance {
+	wall := clock.Wall(now)
 	var out []market.Maintenance
 	if w, ok := v.closure(now); ok {
 		out = append(out, w)
 	}
 	for w := range v.planned() {
-		if w.Active(now) || w.From.After(now) && !w.From.After(now.Add(maintenanceAhead)) {
+		if w.Active(wall) || w.From.After(wall) && !w.From.After(wall.Add(maintenanceAhead)) {
 			out = append(out, w)
 		}
 	}
@@ -74,17 +79,18 @@ func (v *venue) planned() iter.Seq[market.Maintenance] {
 // closure is the maintenance that the exchange announces as under way. Its end is a forecast: once that is past, it is over
 // when the exchange says so, or when it was not asked for as long as it should have been.
 func (v *venue) closure(now time.Time) (market.Maintenance, bool) {
+	wall := clock.Wall(now)
 	a := v.announced.Load()
 	if a == nil || a.State != market.VenueMaintenance {
 		return market.Maintenance{}, false
 	}
 	w := market.Maintenance{Exchange: v.ID, From: a.Began, Note: a.Message, Announced: true}
 	switch {
-	case a.Ends.After(now):
+	case a.Ends.After(wall):
 		w.Until = a.Ends
 		return w, true
-	case a.CheckedAt.Before(a.Ends):
-		return w, now.Sub(a.Ends) < 2*announcedFor
+	case clock.Wall(a.CheckedAt).Before(a.Ends):
+		return w, wall.Sub(a.Ends) < 2*announcedFor
 	}
 	return w, now.Sub(a.CheckedAt) < announcementHolds
 }
@@ -96,15 +102,16 @@ func (b *Books) ClosedUntil(exchange market.ExchangeID) (until time.Time, ok boo
 	if v == nil {
 		return time.Time{}, false
 	}
-	return v.closedUntil(time.Now())
+	return v.closedUntil(clock.Now())
 }
 
 func (v *venue) closedUntil(now time.Time) (until time.Time, ok bool) {
 	if w, open := v.closure(now); open {
 		until = w.Until
 	}
+	wall := clock.Wall(now)
 	for w := range v.planned() {
-		if w.Active(now) && w.Until.After(until) {
+		if w.Active(wall) && w.Until.After(until) {
 			until = w.Until
 		}
 	}
@@ -121,7 +128,7 @@ func (v *venue) ease(err error, now time.Time) error {
 	if !ok {
 		return err
 	}
-	return lengthen(err, until.Sub(now))
+	return lengthen(err, until.Sub(clock.Wall(now)))
 }
 
 // lengthen is err with a longer wait, at most market.MaintenanceWait also where it was longer. Errors of calls are shared, so it

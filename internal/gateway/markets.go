@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
 // Markets answers with an exchange's list of pairs, or an *Error with CodeMarketsUnavailable that wraps why there is none.
 func (b *Books) Markets(ctx context.Context, exchange market.ExchangeID) (*Markets, error) {
-	now := time.Now()
+	now := clock.Now()
 	v, err := b.venue(exchange, now)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (b *Books) markets(ctx context.Context, v *venue) (*Markets, error) {
 
 // listWait is how long one who would take the list in use waits for a newer one, 0 where there is none to take.
 func (b *Books) listWait(v *venue) time.Duration {
-	if t := v.table.Load(); t != nil && b.listAge(t, time.Now()) <= b.policy.Listings.StaleFor {
+	if t := v.table.Load(); t != nil && b.listAge(t, clock.Now()) <= b.policy.Listings.StaleFor {
 		return b.cfg.StaleWait
 	}
 	return 0
@@ -111,7 +112,7 @@ func (b *Books) askList(ctx context.Context, v *venue, wait time.Duration) error
 
 // listed is the list in use, nil if there is none of at most that age.
 func (b *Books) listed(v *venue, source Source, reason market.Kind, most time.Duration) *Markets {
-	t, now := v.table.Load(), time.Now()
+	t, now := v.table.Load(), clock.Now()
 	if t == nil || b.listAge(t, now) > most {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -243,7 +244,7 @@ func series(at *atomic.Pointer[prometheus.Counter], vec *prometheus.CounterVec, 
 
 func (v *venueMetrics) listed(l *market.Listings) {
 	v.of.pairs.WithLabelValues(v.exchange).Set(float64(len(l.Rows)))
-	v.of.listedAt.WithLabelValues(v.exchange).Set(float64(l.ConfirmedAt.UnixMilli()) / 1000)
+	v.of.listedAt.WithLabelValues(v.exchange).Set(float64(clock.Wall(l.ConfirmedAt).UnixMilli()) / 1000)
 }
 
 func (v *venueMetrics) refusedList() { v.of.refused.WithLabelValues(v.exchange).Inc() }

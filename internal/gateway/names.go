@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -58,7 +59,7 @@ func (b *Books) adopt(v *venue, l *market.Listings) (*market.Listings, error) {
 			Exchange: v.ID, Op: market.OpListings, Kind: market.KindMalformed, RetryAfter: lossRetry, Err: errEmptyList,
 		}
 	}
-	if old != nil && b.listAge(old, time.Now()) <= b.policy.Listings.StaleFor {
+	if old != nil && b.listAge(old, clock.Now()) <= b.policy.Listings.StaleFor {
 		if lost, traded := old.lost(l); 2*lost > traded {
 			v.metrics.refusedList()
 			b.log.Warn("list of pairs lost more than half of them and is not adopted",
@@ -106,7 +107,7 @@ func (b *Books) listAge(t *table, now time.Time) time.Duration {
 func (r *reading) find(ctx context.Context) (*Book, error) {
 	book, err := r.miss(ctx)
 	if r.patience == 0 {
-		r.start = time.Now() // waiting for names was not waiting for the book
+		r.start = clock.Now() // waiting for names was not waiting for the book
 	}
 	return book, err
 }
@@ -127,7 +128,7 @@ func (r *reading) miss(ctx context.Context) (*Book, error) {
 	switch {
 	case r.look():
 		return nil, nil
-	case r.failed == nil, r.b.listAge(r.v.table.Load(), time.Now()) <= r.b.policy.Listings.StaleFor:
+	case r.failed == nil, r.b.listAge(r.v.table.Load(), clock.Now()) <= r.b.policy.Listings.StaleFor:
 		return nil, r.v.unlisted(r.pair)
 	}
 	return r.lastKnown(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -34,7 +35,7 @@ var (
 // Native answers a question in an exchange's own form, by the row of the policy that its endpoint has. Errors are an *Error
 // or a *market.Error; KindNotSupported for an exchange or an endpoint that is not asked in this way.
 func (b *Books) Native(ctx context.Context, q NativeQuestion) (*NativeAnswer, error) {
-	now := time.Now()
+	now := clock.Now()
 	v, err := b.venue(q.Exchange, now)
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (p *passing) walk(ctx context.Context) (*NativeAnswer, error) {
 	switch {
 	case p.v.whole.answers(p.q.NativeQuery):
 		p.kept = &p.v.whole.native
-		p.v.whole.asked.Store(p.start.UnixNano())
+		p.v.whole.asked.Store(clock.Nanoseconds(p.start))
 		p.recallWhole(ctx, false)
 	case p.rule.FreshFor > 0:
 		p.kept = p.v.natives.of(p.q.NativeQuery, p.rule)
@@ -195,7 +196,7 @@ func (p *passing) usable(now time.Time) *market.NativeAnswer {
 
 // lastKnown answers with the copy, labelled with why it is not live.
 func (p *passing) lastKnown() *NativeAnswer {
-	kind, now := market.KindOf(p.failed), time.Now()
+	kind, now := market.KindOf(p.failed), clock.Now()
 	a := p.usable(now)
 	if a == nil || !market.ServesStale(p.failed) {
 		return nil
@@ -223,7 +224,7 @@ func (p *passing) ask(ctx context.Context) (*NativeAnswer, error) {
 				p.failed, err = p.v.leftOrSlow(ctx, market.OpNative)
 				return nil, err
 			}
-			if got := p.fresh(time.Now()); got != nil {
+			if got := p.fresh(clock.Now()); got != nil {
 				return got, nil
 			}
 			continue
@@ -269,10 +270,10 @@ func (p *passing) fetch() ask[*market.NativeAnswer] {
 
 // patience is how much longer this caller waits for the exchange, 0 for as long as it takes.
 func (p *passing) patience() time.Duration {
-	if p.usable(time.Now()) == nil {
+	if p.usable(clock.Now()) == nil {
 		return 0
 	}
-	return max(p.b.cfg.StaleWait-time.Since(p.start), time.Nanosecond)
+	return max(p.b.cfg.StaleWait-clock.Since(p.start), time.Nanosecond)
 }
 
 // landed answers with what a flight brought, unless that came from a cache of the exchange and is older than this caller
@@ -282,7 +283,7 @@ func (p *passing) landed(f *flight[*market.NativeAnswer]) *NativeAnswer {
 		p.failed = p.v.told(market.OpNative, f.err)
 		return nil
 	}
-	now, bounded := time.Now(), p.q.MaxAge.Set && !p.rule.Names
+	now, bounded := clock.Now(), p.q.MaxAge.Set && !p.rule.Names
 	age, known := f.value.Age(now)
 	switch {
 	case !known:

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -26,7 +27,7 @@ func (b *Books) OrderBooks(ctx context.Context, pair market.Pair, depth int, max
 		})
 	}
 	wait.Wait()
-	held, now := false, time.Now()
+	held, now := false, clock.Now()
 	for i := range out.Books {
 		v := &out.Books[i]
 		if v.Book == nil {

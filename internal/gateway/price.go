@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -194,7 +195,7 @@ func (b *Books) within(
 		return nil, err
 	}
 	r := reading{
-		b: b, v: v, e: v.entry(pair), pair: pair, depth: 1, start: time.Now(), failed: failed,
+		b: b, v: v, e: v.entry(pair), pair: pair, depth: 1, start: clock.Now(), failed: failed,
 		most: min(maxAge.Limit, b.policy.Book.StaleFor),
 	}
 	book, err := r.lastKnown(ctx)
@@ -203,7 +204,7 @@ func (b *Books) within(
 
 // refuse counts the exchanges that did not answer.
 func (c *contest) refuse(said []VenueBook) {
-	now := time.Now()
+	now := clock.Now()
 	for i := range said {
 		if v := &said[i]; v.Err != nil {
 			at := c.b.venues[v.Exchange]

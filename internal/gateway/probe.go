@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -61,7 +62,7 @@ func (b *Books) askReference(ctx context.Context, v *venue) error {
 // sample is the entry of the pair that was answered last, or of one that trades. Without a list of pairs it gets one: from the
 // exchange, or the one that an earlier process left.
 func (b *Books) sample(ctx context.Context, v *venue) (*entry, error) {
-	now := time.Now()
+	now := clock.Now()
 	if v.table.Load() == nil {
 		err := b.askList(ctx, v, b.listWait(v))
 		if v.table.Load() == nil {
@@ -90,7 +91,7 @@ func (b *Books) sample(ctx context.Context, v *venue) (*entry, error) {
 // put makes one call that begins after the question, or shares one that is under way and succeeds. It waits out the pause
 // between two calls; a failure from before the question does not answer it.
 func put[T any](ctx context.Context, v *venue, op market.Op, s *slot[T], width int, do ask[T]) error {
-	asked := time.Now()
+	asked := clock.Now()
 	for {
 		f, joined, pause, err := s.enter(ctx, v.crew, width, askEvery, do)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -20,9 +21,9 @@ func (b *Books) Purge(ctx context.Context, exchange market.ExchangeID, pair mark
 	}
 	where, err = b.cfg.Books.Purge(ctx, exchange, pair)
 	if e := v.entry(pair); e != nil {
-		e.forget(time.Now())
+		e.forget(clock.Now())
 	}
-	v.natives.forget(time.Now())
+	v.natives.forget(clock.Now())
 	return where, err
 }
 

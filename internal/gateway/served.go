@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -18,7 +19,8 @@ const (
 // mark is the last answer about a pair, without its levels: those would hold a book in memory that the store let go. A new
 // one is made at most once a second while the answers are of one kind, so that a hot book costs its readers one load.
 type mark struct {
-	at        int64 // nanoseconds since 1970
+	at        int64 // by clock.Nanoseconds
+	served    time.Time
 	source    Source
 	stale     bool
 	reason    market.Kind
@@ -30,12 +32,12 @@ type mark struct {
 
 // note writes down that a book was answered. What it says may be a second old, except whether the answers are live.
 func (e *entry) note(c *market.OrderBook, f *Freshness, now time.Time) {
-	at := now.UnixNano()
+	at := clock.Nanoseconds(now)
 	if m := e.mark.Load(); m != nil && m.stale == f.Stale && m.reason == f.Reason && uint64(at-m.at) < uint64(markSecond) {
 		return
 	}
 	m := &mark{
-		at: at, source: f.Source, stale: f.Stale, reason: f.Reason,
+		at: at, served: now, source: f.Source, stale: f.Stale, reason: f.Reason,
 		confirmed: c.ConfirmedAt, changed: c.ChangedAt, sequence: c.Sequence,
 	}
 	bid, ask, hasBid, hasAsk := c.Top()
@@ -52,7 +54,7 @@ func (m *mark) book(exchange market.ExchangeID, pair market.Pair) market.ServedB
 	f := Freshness{Stale: m.stale, Reason: m.reason}
 	return market.ServedBook{
 		Exchange: exchange, Pair: pair, Source: string(m.source), Stale: m.stale, Reason: f.Why(),
-		ConfirmedAt: m.confirmed, ChangedAt: m.changed, ServedAt: time.Unix(0, m.at), Sequence: m.sequence,
+		ConfirmedAt: m.confirmed, ChangedAt: m.changed, ServedAt: m.served, Sequence: m.sequence,
 		Bid: m.bid, Ask: m.ask,
 	}
 }
@@ -61,7 +63,7 @@ func (m *mark) book(exchange market.ExchangeID, pair market.Pair) market.ServedB
 // its last answer, or up to a second before. One that was served without a list of pairs is not in it. It does no I/O, and
 // neither a stream nor the store notices it.
 func (b *Books) ServedBooks() []market.ServedBook {
-	now := time.Now()
+	now := clock.Now()
 	var all []market.ServedBook
 	for _, id := range b.order {
 		all = b.venues[id].servedBooks(all, now)
@@ -79,7 +81,7 @@ func (v *venue) servedBooks(all []market.ServedBook, now time.Time) []market.Ser
 		return all
 	}
 	for pair, e := range t.entries {
-		if m := e.mark.Load(); m != nil && now.UnixNano()-m.at < int64(servedFor) {
+		if m := e.mark.Load(); m != nil && clock.Nanoseconds(now)-m.at < int64(servedFor) {
 			all = append(all, m.book(v.ID, pair))
 		}
 	}
@@ -92,7 +94,7 @@ func (v *venue) lastServed(now time.Time) (last market.Pair) {
 	if t == nil {
 		return last
 	}
-	newest := now.Add(-servedFor).UnixNano()
+	newest := clock.Nanoseconds(now.Add(-servedFor))
 	for pair, e := range t.entries {
 		if m := e.mark.Load(); m != nil && m.at > newest {
 			last, newest = pair, m.at

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -30,7 +31,7 @@ type inquiry struct {
 
 // inquire asks for statistics if the ones that are held are not fresh.
 func (b *Books) inquire(ctx context.Context, v *venue, e *entry) inquiry {
-	i := inquiry{b: b, v: v, e: e, start: time.Now()}
+	i := inquiry{b: b, v: v, e: e, start: clock.Now()}
 	if s := e.figures.Load(); s != nil {
 		if age, known := s.Age(i.start); known && age <= b.policy.Statistics.FreshFor {
 			v.metrics.saved(QuestionStatistics)
@@ -89,10 +90,10 @@ func (i *inquiry) answer(ctx context.Context, spare time.Duration) figures {
 	source := SourceMemory
 	if i.f != nil {
 		limit := asideWait
-		if i.held(time.Now()) != nil {
+		if i.held(clock.Now()) != nil {
 			limit = i.b.cfg.StaleWait
 		}
-		limit -= time.Since(i.start)
+		limit -= clock.Since(i.start)
 		if spare > 0 {
 			limit = min(limit, spare)
 		}
@@ -109,7 +110,7 @@ func (i *inquiry) answer(ctx context.Context, spare time.Duration) figures {
 			i.failed = i.v.left(ctx, market.OpStatistics)
 		}
 	}
-	return i.b.figures(i.v, i.e, source, market.KindOf(i.failed), time.Now())
+	return i.b.figures(i.v, i.e, source, market.KindOf(i.failed), clock.Now())
 }
 
 // unheard is why the exchange would not be heard, or was not heard last, about figures that nobody asks for now.
@@ -156,7 +157,7 @@ func (b *Books) figures(v *venue, e *entry, source Source, reason market.Kind, n
 		f.Stale, f.Reason = true, reason
 	}
 	if !s.ExchangeTime.IsZero() {
-		f.Lag, f.HasLag = s.ConfirmedAt.Round(0).Sub(s.ExchangeTime.Round(0)), true
+		f.Lag, f.HasLag = clock.Wall(s.ConfirmedAt).Sub(s.ExchangeTime), true
 	}
 	v.metrics.answer(QuestionStatistics, &f)
 	return figures{s: s, freshness: f}

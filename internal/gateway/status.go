@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -20,7 +21,7 @@ func (b *Books) Status(ctx context.Context, exchange market.ExchangeID) (*Status
 	}
 	s := b.Health(v.ID)
 	s.Announced, s.AnnouncedError = b.announced(ctx, v)
-	s.closed(v, time.Now()) // the announcement may be new
+	s.closed(v, clock.Now()) // the announcement may be new
 	return s, nil
 }
 
@@ -34,7 +35,7 @@ func (b *Books) Health(exchange market.ExchangeID) *Status {
 	if a := v.announced.Load(); a != nil {
 		s.Announced = *a
 	}
-	s.closed(v, time.Now())
+	s.closed(v, clock.Now())
 	if i := b.cfg.Inventory; i != nil {
 		s.Circuits = only(i.Circuits(), func(c market.CircuitStatus) bool { return c.ID.Exchange == v.ID })
 		s.Gates = only(i.Gates(), func(g market.GateStatus) bool { return g.Exchange == v.ID })
@@ -42,7 +43,7 @@ func (b *Books) Health(exchange market.ExchangeID) *Status {
 		s.Budgets = only(i.Budgets(), func(l market.BudgetStatus) bool { return l.Exchange == v.ID })
 	}
 	if t := v.table.Load(); t != nil {
-		s.Pairs, s.PairsAge = len(t.list.Rows), b.listAge(t, time.Now())
+		s.Pairs, s.PairsAge = len(t.list.Rows), b.listAge(t, clock.Now())
 		for pair := range t.entries {
 			if _, held := b.cfg.Books.Book(v.ID, pair); held {
 				s.BooksHeld++
@@ -79,7 +80,7 @@ func (b *Books) announcedFor() time.Duration {
 func (v *venue) readStatus(ctx context.Context) (market.VenueStatus, error) {
 	s, err := v.Data.Status(ctx)
 	if err == nil {
-		s.CheckedAt = time.Now()
+		s.CheckedAt = clock.Now()
 		v.announced.Store(&s)
 	}
 	return s, err
@@ -89,11 +90,11 @@ func (v *venue) readStatus(ctx context.Context) (market.VenueStatus, error) {
 func (b *Books) announced(ctx context.Context, v *venue) (market.VenueStatus, market.Kind) {
 	last := market.VenueStatus{State: market.VenueUnknown}
 	if a := v.announced.Load(); a != nil {
-		if last = *a; time.Since(last.CheckedAt) < b.announcedFor() {
+		if last = *a; clock.Since(last.CheckedAt) < b.announcedFor() {
 			return last, market.KindNone
 		}
 	}
-	if !b.inUse(v, time.Now()) {
+	if !b.inUse(v, clock.Now()) {
 		return last, market.KindNone
 	}
 	if err := v.peek(market.OpStatus); err != nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -63,7 +64,7 @@ func (s *slotCount) empty() {
 
 // at is the slot of now, emptied if it holds an older one.
 func (t *tally) at(now time.Time) *slotCount {
-	n := now.UnixNano() / int64(slotLength)
+	n := clock.Nanoseconds(now) / int64(slotLength)
 	s := &t.ring[n%slots]
 	if s.number.Load() == n {
 		return s
@@ -141,7 +142,7 @@ func (t *tally) refuseBeside(err error, now time.Time) {
 }
 
 func (t *tally) sum(now time.Time) (out Tally) {
-	last := now.UnixNano() / int64(slotLength)
+	last := clock.Nanoseconds(now) / int64(slotLength)
 	for i := range t.ring {
 		s := &t.ring[i]
 		if n := s.number.Load(); n == 0 || n > last || n <= last-slotsShown {
@@ -183,7 +184,7 @@ func denied(err error) bool {
 // Served counts the answers about books of one exchange in the last five minutes. It does no I/O.
 func (b *Books) Served(exchange market.ExchangeID) Tally {
 	if v := b.venues[exchange]; v != nil {
-		return v.tally.sum(time.Now())
+		return v.tally.sum(clock.Now())
 	}
 	return Tally{}
 }
@@ -191,7 +192,7 @@ func (b *Books) Served(exchange market.ExchangeID) Tally {
 // Served counts the answers about balances of one exchange in the last five minutes. It does no I/O.
 func (a *Accounts) Served(exchange market.ExchangeID) Tally {
 	if t := a.tallies[exchange]; t != nil {
-		return t.sum(time.Now())
+		return t.sum(clock.Now())
 	}
 	return Tally{}
 }

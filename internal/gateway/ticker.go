@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -14,12 +15,12 @@ const MaxTickers = 50
 // Ticker answers with the top of one book and the figures of its last 24 hours, each with a freshness of its own. It fails
 // only as OrderBook fails: missing figures are absent.
 func (b *Books) Ticker(ctx context.Context, q BookQuery) (*Ticker, error) {
-	v, err := b.venue(q.Exchange, time.Now())
+	v, err := b.venue(q.Exchange, clock.Now())
 	if err != nil {
 		return nil, err
 	}
 	if err := b.withhold(q.Exchange, q.Pair); err != nil {
-		v.tally.refuse(v.metrics, QuestionBook, err, time.Now())
+		v.tally.refuse(v.metrics, QuestionBook, err, clock.Now())
 		return nil, err
 	}
 	// Both questions are put side by side, except where the pair is not known yet.
@@ -43,7 +44,7 @@ func (b *Books) Ticker(ctx context.Context, q BookQuery) (*Ticker, error) {
 	}
 	most := b.bound(q.MaxAge)
 	t.show(i.answer(ctx, b.spare(&t.Book, most)))
-	if err := b.renew(&t.Book, most, time.Now()); err != nil {
+	if err := b.renew(&t.Book, most, clock.Now()); err != nil {
 		return nil, err
 	}
 	if q.RequireLive && t.Freshness.Stale {
@@ -70,7 +71,7 @@ func (v *venue) entry(p market.Pair) *entry {
 // Tickers answers from what is held and asks no exchange: each pair has its ticker or its error. Every book is labelled as
 // it is; how old it may be is bounded as for a caller who gives no bound. More than MaxTickers pairs are KindInvalid.
 func (b *Books) Tickers(ctx context.Context, exchange market.ExchangeID, pairs []market.Pair) ([]TickerResult, error) {
-	now := time.Now()
+	now := clock.Now()
 	v, err := b.venue(exchange, now)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -57,7 +58,7 @@ func (v *venue) touch(now time.Time) { touch(&v.asked, now) }
 
 func (v *venue) active(now time.Time) bool {
 	a := v.asked.Load()
-	return a != 0 && now.UnixNano()-a < int64(activeFor)
+	return a != 0 && clock.Nanoseconds(now)-a < int64(activeFor)
 }
 
 // inUse tells whether callers asked for the exchange lately or something of it is streamed: only then it is asked for what

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -13,14 +14,14 @@ const warnEvery = time.Minute
 
 // warner counts the answers with an old book and logs the first of each minute, with the count since the last line.
 type warner struct {
-	last  atomic.Int64 // when a line was last written, nanoseconds since 1970
+	last  atomic.Int64 // when a line was last written, by clock.Nanoseconds
 	count atomic.Int64 // answers since then
 }
 
 func (w *warner) stale(log *slog.Logger, b *market.OrderBook, f Freshness, now time.Time) {
 	w.count.Add(1)
-	last := w.last.Load()
-	if now.UnixNano()-last < int64(warnEvery) || !w.last.CompareAndSwap(last, now.UnixNano()) {
+	last, at := w.last.Load(), clock.Nanoseconds(now)
+	if at-last < int64(warnEvery) || !w.last.CompareAndSwap(last, at) {
 		return
 	}
 	log.Warn("serving an old order book", slog.String("exchange", string(b.Exchange)), slog.String("pair", b.Pair.String()),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -40,11 +41,11 @@ func keyOfWindow(w *market.Maintenance) windowKey {
 
 // look tells what changed since the last look.
 func (w *watcher) look(now time.Time) {
-	windows := w.v.maintenance(now)
+	windows, wall := w.v.maintenance(now), clock.Wall(now)
 	seen := make(map[windowKey]bool, len(windows))
 	open := false
 	for _, m := range windows {
-		k, active := keyOfWindow(&m), m.Active(now)
+		k, active := keyOfWindow(&m), m.Active(wall)
 		seen[k] = true
 		open = open || active
 		before, known := w.told[k]
@@ -58,8 +59,8 @@ func (w *watcher) look(now time.Time) {
 			continue
 		}
 		delete(w.told, k)
-		if last.Until.IsZero() || last.Until.After(now) {
-			last.Until = now // it ended before its time, or nobody knew when it would
+		if last.Until.IsZero() || last.Until.After(wall) {
+			last.Until = wall // it ended before its time, or nobody knew when it would
 		}
 		if last.began {
 			w.tell(last.Maintenance, false)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -50,7 +50,7 @@ func (b *Books) keepWhole(v *venue, a *market.NativeAnswer) {
 	if store != nil {
 		store.KeepWhole(v.ID, a)
 	}
-	if store == nil || asked != 0 && time.Now().UnixNano()-asked < int64(activeFor) {
+	if store == nil || asked != 0 && clock.Nanoseconds(clock.Now())-asked < int64(activeFor) {
 		v.whole.answer.Store(a)
 	} else {
 		v.whole.answer.Store(nil)
@@ -100,7 +100,7 @@ func (p *passing) askWhole(ctx context.Context) (*NativeAnswer, error) {
 		return nil, nil
 	}
 	p.recallWhole(ctx, false) // it came for somebody else, a moment ago
-	a, now := p.kept.answer.Load(), time.Now()
+	a, now := p.kept.answer.Load(), clock.Now()
 	if a == nil {
 		p.failed = p.wrong(market.KindMalformed, errNoWhole)
 		return nil, nil

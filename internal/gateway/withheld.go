@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -46,7 +47,7 @@ func withhold(w Withheld, op market.Op, exchange market.ExchangeID, pair market.
 		pair = market.Pair{}
 	}
 	return &market.Error{
-		Exchange: exchange, Op: op, Kind: market.KindWithheld, RetryAfter: max(time.Until(until), time.Second), Err: &WithheldError{pair},
+		Exchange: exchange, Op: op, Kind: market.KindWithheld, RetryAfter: max(clock.Until(until), time.Second), Err: &WithheldError{pair},
 	}
 }
 

@@ -40,9 +40,9 @@ type OrderBook struct {
 // futureTolerance is how far ahead of our clock a stamp may lie before its age is called unknown.
 const futureTolerance = time.Second
 
-// Age is how long ago the exchange vouched for these levels: the larger of what the monotonic and the wall clock say,
-// so that neither a suspended machine nor a clock step makes a book younger. It is false when the age cannot be known:
-// no ConfirmedAt, or one that lies over a second in the future. Such a book is never live.
+// Age is how long ago the exchange vouched for these levels, on the clock of package clock: a suspended machine makes a book
+// older, and a step of the wall clock changes nothing. It is false when the age cannot be known: no ConfirmedAt, or one that
+// lies over a second in the future. Such a book is never live.
 func (b *OrderBook) Age(now time.Time) (time.Duration, bool) {
 	return age(now, b.ConfirmedAt, b.Anchor)
 }

@@ -109,7 +109,19 @@ type Override struct {
 	Actor    string
 	Reason   string
 	Since    time.Time
-	Until    time.Time
+	Until    time.Time // wall clock, as it was given
+
+	// Ends is Until on this process' clock (package clock), as it was anchored when the override was given or read. It is not
+	// kept. Zero: Until was not anchored.
+	Ends time.Time
+}
+
+// End is when the override ends: what decides is anchored where it can be.
+func (o *Override) End() time.Time {
+	if !o.Ends.IsZero() {
+		return o.Ends
+	}
+	return o.Until
 }
 
 // Same tells whether two overrides are about the same thing, so that the later one takes the place of the earlier.

@@ -42,18 +42,17 @@ func (l *Listings) Age(now time.Time) (time.Duration, bool) {
 	return age(now, l.ConfirmedAt, l.Anchor)
 }
 
-// age is the larger of what the monotonic clock says since anchor (since confirmedAt without one) and what the wall
-// clock says since confirmedAt.
+// age is the time since anchor, or since confirmedAt without one.
 func age(now, confirmedAt, anchor time.Time) (time.Duration, bool) {
 	if confirmedAt.IsZero() {
-		return 0, false
-	}
-	wall := now.Round(0).Sub(confirmedAt.Round(0))
-	if wall < -futureTolerance {
 		return 0, false
 	}
 	if anchor.IsZero() {
 		anchor = confirmedAt
 	}
-	return max(now.Sub(anchor), wall, 0), true
+	d := now.Sub(anchor)
+	if d < -futureTolerance {
+		return 0, false
+	}
+	return max(d, 0), true
 }

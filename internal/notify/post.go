@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 const (
@@ -72,7 +74,7 @@ func (w *Webhook) post(ctx context.Context, body []byte) error {
 	defer resp.Body.Close() // read as far as it matters
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode/100 != 2 {
-		return &refusedError{status: resp.StatusCode, wait: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+		return &refusedError{status: resp.StatusCode, wait: retryAfter(resp.Header.Get("Retry-After"), clock.Now())}
 	}
 	return nil
 }

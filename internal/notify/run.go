@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // flushWait is what a stop waits for what has not been told yet.
@@ -30,7 +32,7 @@ func outlive(ctx context.Context, d time.Duration) (late context.Context, cancel
 		defer stop()
 		select {
 		case <-ctx.Done():
-			pause(late, time.Now().Add(d))
+			pause(late, clock.Now().Add(d))
 		case <-late.Done():
 		}
 	}()
@@ -53,10 +55,10 @@ func (w *Webhook) wait(ctx context.Context) bool {
 			}
 		}
 		due = latest(due, w.pace.at())
-		if !time.Now().Before(due) {
+		if !clock.Now().Before(due) {
 			return ctx.Err() == nil
 		}
-		timer := time.NewTimer(time.Until(due))
+		timer := time.NewTimer(clock.Until(due))
 		select {
 		case <-timer.C:
 		case <-w.due: // it may be due earlier
@@ -71,7 +73,7 @@ func (w *Webhook) wait(ctx context.Context) bool {
 
 // pause waits until a moment, and is false if ctx ended first.
 func pause(ctx context.Context, until time.Time) bool {
-	timer := time.NewTimer(time.Until(until))
+	timer := time.NewTimer(clock.Until(until))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -84,7 +86,7 @@ func pause(ctx context.Context, until time.Time) bool {
 // send makes one message of what waits, and delivers it or gives it up.
 func (w *Webhook) send(ctx, late context.Context, all bool) {
 	list, leftOut := w.take()
-	lines := w.lines(list, time.Now(), all)
+	lines := w.lines(list, clock.Now(), all)
 	if len(lines) == 0 && leftOut == 0 {
 		return
 	}
@@ -98,10 +100,10 @@ func (w *Webhook) send(ctx, late context.Context, all bool) {
 // deliver tries a few times. Once ctx has ended there is one try more, unless the receiver wants none.
 func (w *Webhook) deliver(ctx, late context.Context, body []byte) (err error) {
 	for try := range tries {
-		if !pause(ctx, w.pace.at()) && time.Now().Before(w.pace.hold) {
+		if !pause(ctx, w.pace.at()) && clock.Now().Before(w.pace.hold) {
 			return errors.Join(err, errHeld)
 		}
-		w.pace.made(time.Now())
+		w.pace.made(clock.Now())
 		if err = w.post(late, body); err == nil {
 			return nil
 		}
@@ -112,7 +114,7 @@ func (w *Webhook) deliver(ctx, late context.Context, body []byte) (err error) {
 				return err
 			}
 		}
-		w.pace.hold = time.Now().Add(hold)
+		w.pace.hold = clock.Now().Add(hold)
 		if ctx.Err() != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -70,7 +71,7 @@ func (w *Webhook) Notify(ev market.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if wanted(&ev) && (ev.Type != market.EventGate || w.bans.news(&ev)) {
-		w.add(news{event: ev, at: time.Now()})
+		w.add(news{event: ev, at: clock.Now()})
 	}
 }
 
@@ -78,7 +79,7 @@ func (w *Webhook) Notify(ev market.Event) {
 func (w *Webhook) Note(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.add(news{note: text, at: time.Now()})
+	w.add(news{note: text, at: clock.Now()})
 }
 
 // add queues news. w.mu is held.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -122,20 +123,20 @@ func (b *Board) look() *moment {
 }
 
 func (b *Board) young(m *moment) bool {
-	return m != nil && time.Since(m.at) < buildEvery && m.done == b.cfg.Overrides.done.Load()
+	return m != nil && clock.Since(m.at) < buildEvery && m.done == b.cfg.Overrides.done.Load()
 }
 
 // build makes a new moment. The caller holds building.
 func (b *Board) build() *moment {
-	m := &moment{at: time.Now(), done: b.cfg.Overrides.done.Load(), log: b.log, metrics: b.metrics}
+	m := &moment{at: clock.Now(), done: b.cfg.Overrides.done.Load(), log: b.log, metrics: b.metrics}
 	j := b.cfg.Journal
 	// The newest event is read first: what is shown beside it may know more, never less.
 	j.mu.Lock()
-	j.trim(m.at)
+	j.trim(clock.Wall(m.at))
 	last := j.last()
 	m.next = j.next()
 	j.mu.Unlock()
-	m.overview = b.overview(m.at.Round(0), last)
+	m.overview = b.overview(clock.Wall(m.at), last)
 	b.metrics.builds.Inc()
 	b.current.Store(m)
 	return m
@@ -209,7 +210,7 @@ func (b *Board) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-b.wake:
 			if woken.IsZero() {
-				woken = time.Now()
+				woken = clock.Now()
 			}
 		case <-ctx.Done():
 			return nil
@@ -224,7 +225,7 @@ func (b *Board) Run(ctx context.Context) error {
 			p.probe(ctx, m)
 		}
 		if m == sent || m.at.Before(woken) {
-			timer.Reset(max(buildEvery-time.Since(m.at), 0)) // until another one may be built
+			timer.Reset(max(buildEvery-clock.Since(m.at), 0)) // until another one may be built
 			continue
 		}
 		m.encode() // here, and not while an event waits for a watcher's lock

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -11,7 +12,7 @@ import (
 func (b *Board) overview(now time.Time, last string) *Overview {
 	now = now.UTC()
 	o := &Overview{
-		Instance: b.cfg.Instance, Version: b.cfg.Version, Boot: b.cfg.Guard.Boot(), Now: now, StartedAt: b.cfg.StartedAt.UTC(),
+		Instance: b.cfg.Instance, Version: b.cfg.Version, Boot: b.cfg.Guard.Boot(), Now: now, StartedAt: clock.Wall(b.cfg.StartedAt).UTC(),
 		HistorySince: b.cfg.Journal.HistorySince().UTC(), LastEvent: last, Degraded: []string{},
 		Exchanges: make([]Exchange, 0, len(b.cfg.Exchanges)),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -71,7 +72,7 @@ const (
 // line of the audit says so. Whoever reads anything of this gateway after Do has returned sees what the order did, its event
 // included.
 func (d *Desk) Do(ctx context.Context, o Order) (Outcome, error) {
-	if err := d.check(&o, time.Now().Round(0)); err != nil {
+	if err := d.check(&o, clock.WallNow()); err != nil {
 		return Outcome{}, err
 	}
 	if err := take(ctx, d.turn); err != nil {
@@ -105,7 +106,7 @@ func (d *Desk) shown() {
 // act does what has to be done in turn: it writes the order down and does what takes no time. It gives the turn back.
 func (d *Desk) act(ctx context.Context, o *Order) (Outcome, error) {
 	defer give(d.turn)
-	now := time.Now().Round(0)
+	now := clock.Now()
 	d.expire(now) // so that nothing which is over is replaced before that was told
 	if err := d.permit(o, now); err != nil {
 		return Outcome{}, err
@@ -189,6 +190,6 @@ func instant(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
+	t = clock.Wall(t).UTC()
 	return &t
 }

@@ -55,7 +55,7 @@ func (e *effect) isolate(id market.ExchangeID, list []market.Override) error {
 		}
 		for _, class := range market.Classes() {
 			if o.Class == "" || o.Class == class {
-				wanted[class] = later(wanted[class], o.Until)
+				wanted[class] = later(wanted[class], o.End())
 			}
 		}
 	}

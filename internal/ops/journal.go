@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -50,7 +51,7 @@ func NewJournal(c JournalConfig) *Journal {
 	}
 	j := &Journal{
 		keeper: c.Keeper, log: c.Logger, metrics: newJournalMetrics(c.Registerer),
-		numbers: make(map[string]uint64), since: time.Now().Round(0),
+		numbers: make(map[string]uint64), since: clock.WallNow(),
 	}
 	j.queue.wake = make(chan struct{}, 1)
 	return j
@@ -87,7 +88,7 @@ func (j *Journal) keep(e *entry) bool {
 	}
 	j.numbers[e.id] = j.first + uint64(len(j.entries))
 	j.entries = append(j.entries, e)
-	j.trim(time.Now())
+	j.trim(clock.WallNow())
 	return true
 }
 
@@ -145,7 +146,7 @@ func (j *Journal) hear(f func(ev *market.Event, e *entry)) {
 func (j *Journal) HistorySince() time.Time {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return later(j.since, time.Now().Round(0).Add(-HistoryFor))
+	return later(j.since, clock.WallNow().Add(-HistoryFor))
 }
 
 // Last is the id of the newest event, "" before the first.
@@ -167,7 +168,7 @@ func (j *Journal) last() string {
 func (j *Journal) After(id string) (texts [][]byte, known bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.trim(time.Now())
+	j.trim(clock.WallNow())
 	newer, known := j.after(id)
 	for _, e := range newer {
 		texts = append(texts, e.text)

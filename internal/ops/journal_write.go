@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -97,7 +98,7 @@ func (w *writer) drain(ctx context.Context) {
 
 func (w *writer) fail(ev *market.Event, err error) {
 	w.failures++
-	if now := time.Now(); now.Sub(w.told) >= time.Minute {
+	if now := clock.Now(); now.Sub(w.told) >= time.Minute {
 		w.journal.log.LogAttrs(context.Background(), slog.LevelWarn, "events were not written down in time",
 			slog.String("event", ev.ID()), slog.Int("events", w.failures), slog.Any("err", err))
 		w.told, w.failures = now, 0

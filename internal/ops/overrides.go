@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -44,7 +45,7 @@ func (o *Overrides) Withheld(exchange market.ExchangeID, pair market.Pair) (unti
 	if one := (*all)[bookKey{exchange, pair}]; one.After(until) {
 		until = one
 	}
-	if until.IsZero() || !time.Now().Before(until) {
+	if until.IsZero() || !clock.Now().Before(until) {
 		return time.Time{}, false
 	}
 	return until, true
@@ -57,8 +58,12 @@ func (o *Overrides) List(exchange market.ExchangeID) []market.Override {
 
 // All is what is in force, by exchange, isolations before withholdings. The caller owns it.
 func (o *Overrides) All() []market.Override {
-	now := time.Now()
-	return slices.DeleteFunc(slices.Clone(o.held()), func(v market.Override) bool { return !now.Before(v.Until) })
+	now := clock.Now()
+	list := slices.DeleteFunc(slices.Clone(o.held()), func(v market.Override) bool { return !now.Before(v.End()) })
+	for i := range list {
+		list[i].Until = clock.Wall(list[i].End()) // by the wall clock as it stands now
+	}
+	return list
 }
 
 // held is what the Desk has not ended yet. Nobody changes it.
@@ -75,7 +80,7 @@ func (o *Overrides) replace(list []market.Override) {
 	withheld := make(map[bookKey]time.Time)
 	for i := range list {
 		if v := &list[i]; v.Kind == market.OverrideWithhold {
-			withheld[bookKey{v.Exchange, v.Pair}] = v.Until
+			withheld[bookKey{v.Exchange, v.Pair}] = v.End()
 		}
 	}
 	if len(withheld) == 0 {

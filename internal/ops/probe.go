@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -22,11 +23,12 @@ func (d *Desk) mayProbe(o *Order, now time.Time) error {
 		if v.Class != "" && o.Class == "" {
 			detail += ", or probe another class by its name"
 		}
-		return &RefusedError{Conflict: true, Wait: min(v.Until.Sub(now), market.OperatorWait), Detail: sentence(detail)}
+		return &RefusedError{Conflict: true, Wait: min(clock.Until(v.End()), market.OperatorWait), Detail: sentence(detail)}
 	}
+	wall := clock.Wall(now)
 	for _, g := range d.cfg.Guard.Gates() {
-		if g.Exchange == o.Exchange && whole(g.Scope.Kind) && g.Until.After(now) {
-			return &RefusedError{Conflict: true, Wait: g.Until.Sub(now), Detail: fmt.Sprintf(
+		if g.Exchange == o.Exchange && whole(g.Scope.Kind) && g.Until.After(wall) {
+			return &RefusedError{Conflict: true, Wait: g.Until.Sub(wall), Detail: fmt.Sprintf(
 				"No request goes to %s before %s (%s): one now could make that longer.", o.Exchange, clockTime(g.Until, now), g.Kind)}
 		}
 	}
@@ -38,7 +40,7 @@ func whole(k market.ScopeKind) bool { return k == market.ScopeExchange || k == m
 
 // probe ends the open times, so that the next call is the probe. What is asked, and what comes of it, is ask's.
 func (d *Desk) probe(o *Order, out *Outcome) error {
-	now := time.Now().Round(0)
+	now := clock.WallNow()
 	open := func(st market.CircuitStatus) bool { return st.State == market.CircuitOpen }
 	out.Changed = slices.ContainsFunc(d.circuits(o), open)
 	if err := d.cfg.Guard.Probe(o.Exchange, o.Class); err != nil {

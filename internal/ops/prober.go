@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -78,6 +79,6 @@ func (p *prober) ask(ctx context.Context, k circuitClass, seen time.Time) {
 			slog.String("class", string(k.class)), slog.Any("err", err))
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.asked[k] = question{ended: time.Now()}
+		p.asked[k] = question{ended: clock.Now()}
 	})
 }

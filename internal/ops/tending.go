@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -27,7 +28,7 @@ type overrideKey struct {
 
 func keyOf(v *market.Override) overrideKey { return overrideKey{v.Kind, v.Exchange, v.Class, v.Pair} }
 
-// lookAgain is the longest that Run sleeps while something is in force: the clock of the machine may be set meanwhile.
+// lookAgain is the longest that Run sleeps while something is in force: timers stand still while the machine is suspended.
 const lookAgain = time.Second
 
 // Run ends what is in force at its time and reminds of it before, until ctx ends.
@@ -56,12 +57,12 @@ func (d *Desk) tend(ctx context.Context) (wait time.Duration, busy bool) {
 		return 0, false
 	}
 	defer give(d.turn)
-	now := time.Now().Round(0)
+	now := clock.Now()
 	d.expire(now)
 	d.remind(now)
 	wait, busy = lookAgain, false
 	for _, v := range d.cfg.Overrides.held() {
-		wait, busy = min(wait, v.Until.Sub(now)), true
+		wait, busy = min(wait, v.End().Sub(now)), true
 	}
 	for _, at := range d.reminders {
 		wait = min(wait, at.Sub(now))
@@ -73,7 +74,7 @@ func (d *Desk) tend(ctx context.Context) (wait time.Duration, busy bool) {
 func (d *Desk) expire(now time.Time) {
 	var left, over []market.Override
 	for _, v := range d.cfg.Overrides.held() {
-		if now.Before(v.Until) {
+		if now.Before(v.End()) {
 			left = append(left, v)
 		} else {
 			over = append(over, v)
@@ -109,7 +110,7 @@ func (d *Desk) plan(now time.Time) {
 		if v.Kind != market.OverrideIsolate || v.Until.Sub(v.Since) < remindFrom {
 			continue
 		}
-		at := v.Until.Add(-remindBefore)
+		at := v.End().Add(-remindBefore)
 		if due, planned := before[keyOf(&v)]; at.After(now) || (planned && due.Equal(at)) {
 			d.reminders[keyOf(&v)] = at
 		}
@@ -138,10 +139,10 @@ func (d *Desk) Restore(ctx context.Context) error {
 	defer give(d.turn)
 	kept, err := d.cfg.Keeper.Load(ctx)
 	d.cfg.Journal.seed(kept)
-	now := time.Now().Round(0)
+	now := clock.Now()
 	list := d.ours(kept.Overrides)
-	over := slices.DeleteFunc(slices.Clone(list), func(v market.Override) bool { return now.Before(v.Until) })
-	list = slices.DeleteFunc(list, func(v market.Override) bool { return !now.Before(v.Until) })
+	over := slices.DeleteFunc(slices.Clone(list), func(v market.Override) bool { return now.Before(v.End()) })
+	list = slices.DeleteFunc(list, func(v market.Override) bool { return !now.Before(v.End()) })
 	if failed := d.change(list, now); failed != nil {
 		return fmt.Errorf("restore overrides: %w", failed)
 	}
@@ -160,6 +161,9 @@ func (d *Desk) ours(list []market.Override) []market.Override {
 	for _, v := range list {
 		if slices.Contains(d.cfg.Exchanges, v.Exchange) && len(out) < maxOverrides {
 			v.Since, v.Until = v.Since.Round(0), v.Until.Round(0)
+			if v.Ends.IsZero() {
+				v.Ends = clock.At(v.Until)
+			}
 			out = append(out, v)
 		}
 	}
@@ -176,9 +180,9 @@ func (d *Desk) Adopt() {
 	d.turn <- struct{}{} // whoever has it gives it back within the bounds of an order
 	defer give(d.turn)
 	defer d.shown()
-	now := time.Now().Round(0)
+	now := clock.WallNow()
 	d.expire(now) // what is over is told here, too, before it is forgotten
-	list := slices.DeleteFunc(d.ours(d.cfg.Keeper.InForce()), func(v market.Override) bool { return !now.Before(v.Until) })
+	list := slices.DeleteFunc(d.ours(d.cfg.Keeper.InForce()), func(v market.Override) bool { return !now.Before(v.End()) })
 	if err := d.change(list, now); err != nil {
 		d.log.LogAttrs(context.Background(), slog.LevelError, "override of another process was not applied", slog.Any("err", err))
 	}

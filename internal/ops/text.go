@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -35,7 +36,7 @@ func two(major int, majorUnit string, minor int, minorUnit string) string {
 
 // clockTime is an instant as people say it, in UTC: with its seconds where they matter, with its day if that is not now's.
 func clockTime(t, now time.Time) string {
-	t, now = t.UTC(), now.UTC()
+	t, now = clock.Wall(t).UTC(), clock.Wall(now).UTC()
 	switch {
 	case t.Sub(now).Abs() < 10*time.Minute:
 		return t.Format("15:04:05 UTC")

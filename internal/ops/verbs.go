@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -42,7 +43,7 @@ func (d *Desk) permit(o *Order, now time.Time) error {
 func (o *Order) override(now time.Time) market.Override {
 	v := market.Override{
 		Kind: market.OverrideIsolate, Exchange: o.Exchange, Class: o.Class, Pair: o.Pair,
-		Actor: o.Actor, Reason: o.Reason, Since: now.Truncate(time.Millisecond), Until: o.Until,
+		Actor: o.Actor, Reason: o.Reason, Since: clock.Wall(now).Truncate(time.Millisecond), Until: o.Until, Ends: clock.At(o.Until),
 	}
 	if o.Verb == market.VerbWithhold {
 		v.Kind = market.OverrideWithhold
@@ -54,7 +55,7 @@ func (o *Order) override(now time.Time) market.Override {
 func (d *Desk) put(ctx context.Context, o *Order, out *Outcome, now time.Time) error {
 	v, list := o.override(now), d.cfg.Overrides.held()
 	out.Changed = true
-	if i := slices.IndexFunc(list, func(h market.Override) bool { return h.Same(&v) }); i >= 0 && list[i].Until.After(now) {
+	if i := slices.IndexFunc(list, func(h market.Override) bool { return h.Same(&v) }); i >= 0 && list[i].End().After(now) {
 		out.Changed = !list[i].Until.Equal(v.Until) || list[i].Reason != v.Reason
 		v.Since = list[i].Since
 		if out.Changed || list[i].Actor != v.Actor {
@@ -75,7 +76,7 @@ func (d *Desk) release(ctx context.Context, o *Order, out *Outcome, now time.Tim
 	list := d.cfg.Overrides.held()
 	var ended []market.Override
 	for _, v := range list {
-		if v.Exchange == o.Exchange && v.Until.After(now) && o.ends(&v) {
+		if v.Exchange == o.Exchange && v.End().After(now) && o.ends(&v) {
 			ended = append(ended, v)
 		}
 	}
@@ -91,7 +92,7 @@ func (d *Desk) release(ctx context.Context, o *Order, out *Outcome, now time.Tim
 	}
 	over := slices.Clone(ended)
 	for i := range over {
-		over[i].Until, over[i].Actor, over[i].Reason = now, o.Actor, o.Reason
+		over[i].Until, over[i].Ends, over[i].Actor, over[i].Reason = clock.Wall(now), now, o.Actor, o.Reason
 	}
 	lacking := d.save(ctx, out, over...)
 	out.Clients = d.afterRelease(o, ended, now) + d.unrecorded(out) + lacking

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -60,8 +61,8 @@ func (x *exchange) run(ctx context.Context, c *market.Call, on *circuit, now int
 	if c.Class == market.ClassAccount {
 		s.lane = market.LaneAccount
 	}
-	if d, ok := ctx.Deadline(); ok {
-		s.deadline = min(s.deadline, now+int64(time.Until(d)))
+	if d, ok := clock.Left(ctx); ok {
+		s.deadline = min(s.deadline, now+int64(d))
 	}
 	var r retry
 	var last *market.Error

@@ -80,7 +80,7 @@ type circuit struct {
 
 // environment is what circuits and gates share with their guard.
 type environment struct {
-	clock  clock
+	clock  instants
 	random func() uint64
 	events *events
 }

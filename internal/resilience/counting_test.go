@@ -9,7 +9,7 @@ import (
 
 // Whatever counts while samples end and are read, every count is in exactly one of them.
 func TestSamples_loseNothing(t *testing.T) {
-	clock := newClock()
+	clock := newInstants()
 	s := newSamples(clock.now())
 	// Each goroutine has a clock of its own that runs through 40 samples, so that they disagree on which one is filled.
 	const goroutines, each, step = 8, 4000, 40 * sampleLength / 4000
@@ -47,7 +47,7 @@ func TestSamples_loseNothing(t *testing.T) {
 func TestSamples_gaps(t *testing.T) {
 	for _, gap := range []int64{1, 2, 58, 59, 60, 61, 600} {
 		synctest.Test(t, func(t *testing.T) {
-			clock := newClock()
+			clock := newInstants()
 			s := newSamples(clock.now())
 			count := func(n int) {
 				for range n {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -56,7 +56,7 @@ func newEvents(c *Config, spawn func(func()) bool, m *metrics) *events {
 func (e *events) add(ev market.Event) market.Event {
 	e.mu.Lock()
 	e.seq++
-	ev.Boot, ev.Seq, ev.At = e.boot, e.seq, time.Now().Round(0)
+	ev.Boot, ev.Seq, ev.At = e.boot, e.seq, clock.WallNow()
 	if len(e.ring) < eventsKept {
 		e.ring = append(e.ring, ev)
 	} else {

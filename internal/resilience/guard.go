@@ -45,7 +45,7 @@ func New(c Config) *Guard {
 	}
 	g := &Guard{config: c, metrics: newMetrics(c.Registerer)}
 	g.stopped, g.stop = context.WithCancel(context.Background())
-	g.env = &environment{clock: newClock(), random: c.Random}
+	g.env = &environment{clock: newInstants(), random: c.Random}
 	g.env.events = newEvents(&c, g.spawn, g.metrics)
 	g.saver = &saver{keeper: c.Keeper, spawn: g.spawn, slots: make(chan struct{}, maxSaves), log: c.Logger, metrics: g.metrics}
 	g.exchanges.Store(&[]*exchange{})

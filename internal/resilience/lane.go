@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -20,7 +21,7 @@ const lanes = 3
 // has had its part of a window holds up nobody for whom the rest is kept. There is one timer, and that only while somebody
 // waits.
 type ledger struct {
-	clock clock
+	clock instants
 
 	mu      sync.Mutex
 	share   float64 // of each limit
@@ -57,7 +58,7 @@ type charge struct {
 	slot   int64
 }
 
-func newLedger(c clock, share float64) *ledger { return &ledger{clock: c, share: share} }
+func newLedger(c instants, share float64) *ledger { return &ledger{clock: c, share: share} }
 
 // limits adds the rate limits of an exchange, and takes over what it states anew of one that is known: its units, not its
 // window. Calls that wait are let go or kept by the next one that looks.
@@ -71,7 +72,7 @@ func (l *ledger) limits(all []market.Limit) {
 		case b == nil:
 			b = newBudget(limit, l.share)
 			if limit.Aligned {
-				b.meter.offset = time.Now().UnixNano() - l.clock.now()
+				b.meter.offset = clock.WallNow().UnixNano() - l.clock.now()
 			}
 			l.budgets = append(l.budgets, b)
 		}

@@ -241,7 +241,7 @@ func TestLedger_grantsByTheModel(t *testing.T) {
 
 func ledgerByTheModel(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
-	clock := newClock()
+	clock := newInstants()
 	l := newLedger(clock, 1)
 	l.limits([]market.Limit{
 		{ID: "x", Capacity: 40, Window: time.Second, Aligned: true}, {ID: "y", Capacity: 7, Window: time.Second, Aligned: true},

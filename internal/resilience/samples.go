@@ -139,7 +139,7 @@ func (s *samples) total() taken {
 }
 
 // read lists the samples up to an instant, oldest first; the newest is still being filled.
-func (s *samples) read(now int64, clock clock) []market.Sample {
+func (s *samples) read(now int64, clock instants) []market.Sample {
 	out := make([]market.Sample, 0, market.Samples)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -87,7 +87,7 @@ func (c *circuit) worstOf(now int64) market.Worst {
 		}
 	}
 	return market.Worst{
-		Since:       c.env.clock.plain(max(oldest*int64(time.Hour), c.born)),
+		Since:       c.env.clock.wall(max(oldest*int64(time.Hour), c.born)),
 		Consecutive: int(sum.row), FailureShare: float64(sum.failures) / wholes, SlowShare: float64(sum.slow) / wholes,
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // Bounds of what is logged of a collector that does not take spans.
@@ -32,7 +34,7 @@ func (e *Errors) Handle(err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := time.Now()
+	now := clock.Now()
 	if now.Before(e.until) {
 		e.omitted++
 		return

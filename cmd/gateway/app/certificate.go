@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/clock"
 )
 
 // DegradedTLS is what a certificate is called that could not be read anew: the one before it is still shown.
@@ -55,7 +56,7 @@ func (c *certificate) load() error {
 	defer c.mu.Unlock()
 	// Looked at before they are read: a change in between is seen by the next look.
 	c.cert, c.keys = look(c.certFile), look(c.keyFile)
-	pair, err := config.Certificate(c.certFile, c.keyFile, time.Now())
+	pair, err := config.Certificate(c.certFile, c.keyFile, clock.WallNow())
 	c.bad.Store(err != nil && c.now.Load() != nil)
 	if err != nil {
 		return err

@@ -1,12 +1,11 @@
 package app
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"exchange-gateway/internal/api/keys"
 	"exchange-gateway/internal/cache"
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/dial"
 	"exchange-gateway/internal/fleet"
 )
@@ -43,7 +42,7 @@ func (m *metrics) reloaded(err error) {
 		return
 	}
 	m.reloadOK.Set(1)
-	m.reloadAt.Set(float64(time.Now().UnixMilli()) / 1000)
+	m.reloadAt.Set(float64(clock.WallNow().UnixMilli()) / 1000)
 }
 
 // Parts lists every word that `degraded` can hold.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"exchange-gateway/cmd/gateway/config"
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/dashboard"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/fleet"
@@ -52,7 +53,7 @@ func (a *App) finishOperations(version string) {
 		Logger: a.log, Registerer: a.registry,
 	})
 	o.board = ops.NewBoard(ops.BoardConfig{
-		Instance: a.instance(), Version: version, StartedAt: time.Now(), Exchanges: a.ids, Guard: a.guard,
+		Instance: a.instance(), Version: version, StartedAt: clock.Now(), Exchanges: a.ids, Guard: a.guard,
 		Answers: told, Feed: streams, Overrides: o.overrides, Journal: o.journal, Degraded: a.degraded,
 		Clients:    clientsUse{a.clients},
 		Thresholds: a.thresholds, FreshFor: a.conf.FreshFor, StaleMax: a.conf.StaleMaxAge,

@@ -3,6 +3,7 @@ package app
 import (
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/feed/hub"
 	"exchange-gateway/internal/market"
@@ -92,6 +93,7 @@ func instant(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
+	t = clock.Wall(t)
 	return &t
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/clock"
 )
 
 // Loopback tells whether an address can be reached from this machine alone.
@@ -77,7 +78,7 @@ type heldKeys struct{ any, ops bool }
 // held reads the keys file. One that cannot be read counts as one with every key: nothing is open then, and every key is
 // refused until it can be.
 func (c *Config) held() (h heldKeys) {
-	now := time.Now()
+	now := clock.WallNow()
 	file, err := keys.Load(c.KeysFile, now)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -100,7 +101,7 @@ func (c *Config) CheckTLS() error {
 	if c.TLSCertFile == "" || c.TLSKeyFile == "" {
 		return nil
 	}
-	_, err := Certificate(c.TLSCertFile, c.TLSKeyFile, time.Now())
+	_, err := Certificate(c.TLSCertFile, c.TLSKeyFile, clock.WallNow())
 	return err
 }
 

@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // edit changes f to what the file is to hold, and the text to say so with everything else as people wrote it.
@@ -19,7 +20,7 @@ func Append(path string, k Key) error { return change(path, adding(k)) }
 
 func adding(k Key) edit {
 	return func(text lines, f *File) (lines, error) {
-		if ids := validOf(f.Keys, k.Client, time.Now()); len(ids) >= maxValid {
+		if ids := validOf(f.Keys, k.Client, clock.WallNow()); len(ids) >= maxValid {
 			return nil, fmt.Errorf("client %s has %d valid keys already (%s), as many as it can have: revoke the one that is not used "+
 				"any more, with gateway key revoke ID", k.Client, len(ids), strings.Join(ids, ", "))
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // pollEvery is how often the file is looked at for a change: a new key works, and a removed one is refused, that soon,
@@ -31,7 +33,7 @@ func (r *Ring) Run(ctx context.Context) error {
 func (r *Ring) keepUses(ctx context.Context) {
 	k := keeper{ring: r}
 	every(ctx, keepEvery, k.keep)
-	k.keep(time.Now()) // what came after the last time
+	k.keep(clock.WallNow()) // what came after the last time
 }
 
 // every calls f again and again until ctx ends.

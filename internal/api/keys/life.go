@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // life is what is true of a key while a ring holds it. A key of no ring has none.
@@ -55,7 +57,7 @@ func (k *Key) Use(now time.Time, from netip.Addr) {
 	if k.life == nil {
 		return
 	}
-	at := now.Unix()
+	at := clock.Wall(now).Unix()
 	later(&k.life.used, at)
 	if from.IsValid() {
 		k.life.visited(from, at)
@@ -69,7 +71,7 @@ func (k *Key) Hold(from netip.Addr) (done func()) {
 		return func() {}
 	}
 	l := k.life
-	now := time.Now().Unix()
+	now := clock.WallNow().Unix()
 	later(&l.used, now)
 	l.open.Add(1)
 	var v *visit
@@ -78,7 +80,7 @@ func (k *Key) Hold(from netip.Addr) (done func()) {
 		v.open.Add(1)
 	}
 	return func() {
-		k.Use(time.Now(), from) // before it is closed, so that it is in use at any time until now
+		k.Use(clock.WallNow(), from) // before it is closed, so that it is in use at any time until now
 		if v != nil {
 			v.open.Add(-1)
 		}
@@ -133,7 +135,7 @@ func (k *Key) LastUse() time.Time {
 	if k.life == nil {
 		return time.Time{}
 	}
-	at := k.life.lastUse(time.Now())
+	at := k.life.lastUse(clock.WallNow())
 	if at == 0 {
 		return time.Time{}
 	}
@@ -152,7 +154,7 @@ func (k *Key) UsedFrom(from netip.Addr, since time.Time) bool {
 			return false
 		}
 		if v.addr == from {
-			return v.open.Load() > 0 || v.at.Load() >= since.Unix()
+			return v.open.Load() > 0 || v.at.Load() >= clock.Wall(since).Unix()
 		}
 	}
 	return false

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // Ring checks presented keys against a file's. It is safe for concurrent use; a check does no I/O.
@@ -32,7 +33,7 @@ func NewRing(all ...Key) *Ring { return FixedRing(File{Keys: all}) }
 // FixedRing is a ring of fixed keys and clients without a file.
 func FixedRing(f File) *Ring {
 	r := &Ring{log: slog.New(slog.DiscardHandler)}
-	r.set(&f, time.Now())
+	r.set(&f, clock.WallNow())
 	r.loaded.Store(true)
 	return r
 }
@@ -45,7 +46,7 @@ const Degraded = "keys_file"
 // The ring is never nil.
 func Open(path string, log *slog.Logger) (*Ring, error) {
 	r := &Ring{path: path, log: log}
-	r.set(&File{}, time.Now())
+	r.set(&File{}, clock.WallNow())
 	r.seen = stat(path)
 	return r, r.load()
 }
@@ -59,7 +60,7 @@ func (r *Ring) load() error {
 	}
 	r.reading.Lock()
 	defer r.reading.Unlock()
-	now := time.Now()
+	now := clock.WallNow()
 	f, err := Load(r.path, now)
 	r.bad.Store(err != nil)
 	if err != nil {
@@ -97,7 +98,7 @@ func (r *Ring) Any(scope string) bool {
 
 // Holds tells whether some valid key has a scope now that is not about an account, as far as the file could be read.
 func (r *Ring) Holds(scope string) bool {
-	now := time.Now()
+	now := clock.WallNow()
 	for _, k := range r.held.Load().keys {
 		if k.Scopes.Has(scope) && !k.Expired(now) {
 			return true
@@ -109,7 +110,7 @@ func (r *Ring) Holds(scope string) bool {
 // Lapsed tells whether a key of the file has a scope and has expired: as long as it stands there, [Ring.Any] of ops:write is
 // true also after a restart.
 func (r *Ring) Lapsed(scope string) bool {
-	now := time.Now()
+	now := clock.WallNow()
 	for _, k := range r.held.Load().keys {
 		if k.Scopes.Has(scope) && k.Expired(now) {
 			return true
@@ -124,7 +125,7 @@ func (r *Ring) Readable() bool { return !r.bad.Load() }
 // Find is the valid key with an id, for what was given to its holder earlier. It proves nothing about who asks.
 func (r *Ring) Find(id string) (*Key, bool) {
 	k, ok := r.held.Load().keys[id]
-	if !ok || k.Expired(time.Now()) {
+	if !ok || k.Expired(clock.WallNow()) {
 		return nil, false
 	}
 	return k, true
@@ -134,7 +135,7 @@ func (r *Ring) Find(id string) (*Key, bool) {
 // has expired.
 func (r *Ring) Check(text string) (*Key, bool) {
 	k, ok := r.match(text)
-	if expired := k.Expired(time.Now()); !ok || expired {
+	if expired := k.Expired(clock.WallNow()); !ok || expired {
 		return nil, false
 	}
 	return k, true
@@ -144,7 +145,7 @@ func (r *Ring) Check(text string) (*Key, bool) {
 // not.
 func (r *Ring) Expired(text string) (*Key, bool) {
 	k, ok := r.match(text)
-	if expired := k.Expired(time.Now()); !ok || !expired {
+	if expired := k.Expired(clock.WallNow()); !ok || !expired {
 		return nil, false
 	}
 	return k, true

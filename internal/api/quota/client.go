@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -131,7 +132,7 @@ func (c *Client) Afford() (wait time.Duration, ok bool) {
 	if c.keyless() {
 		return 0, true
 	}
-	now := time.Now()
+	now := clock.Now()
 	c.mu.Lock()
 	wait = c.upstream.wait(now)
 	c.mu.Unlock()
@@ -147,7 +148,7 @@ func (c *Client) Spend(units int) {
 	if c == nil || units == 0 {
 		return
 	}
-	now := time.Now()
+	now := clock.Now()
 	if !c.keyless() {
 		c.mu.Lock()
 		c.upstream.spend(now, units)
@@ -188,7 +189,7 @@ func (c *Client) one(n *atomic.Int64, limit int, refused *atomic.Int64) bool {
 	}
 	n.Add(-1)
 	refused.Add(1)
-	c.minute.refusal(time.Now())
+	c.minute.refusal(clock.Now())
 	return false
 }
 

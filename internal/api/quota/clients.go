@@ -6,11 +6,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/clock"
 )
 
 // Limits are what a client may do. A zero limit means the default beside it.
@@ -63,7 +63,7 @@ type table struct {
 func New(c Config) *Clients {
 	cs := &Clients{ring: c.Ring}
 	cs.defaults.Store(c.Defaults.complete())
-	cs.keyless = newKeyless(Limits{InFlight: 500, Streams: 5000}, func() bool { return c.Ring.AnyValid(time.Now()) })
+	cs.keyless = newKeyless(Limits{InFlight: 500, Streams: 5000}, func() bool { return c.Ring.AnyValid(clock.Now()) })
 	cs.all.Store(&table{})
 	cs.follow()
 	if c.Metrics != nil {
@@ -130,7 +130,7 @@ func (cs *Clients) follow() *table {
 		if c == nil {
 			c = newClient(name, limits)
 		} else {
-			c.set(limits, time.Now())
+			c.set(limits, clock.Now())
 		}
 		next.clients[name] = c
 	}
@@ -150,7 +150,7 @@ func (cs *Clients) SetDefaults(l Limits) {
 	defer cs.following.Unlock()
 	cs.defaults.Store(l.complete())
 	for name, c := range cs.all.Load().clients {
-		c.set(cs.limits(name), time.Now())
+		c.set(cs.limits(name), clock.Now())
 	}
 }
 
@@ -172,7 +172,7 @@ func (u *Usage) idle() bool {
 // Top lists the n clients that did most in the last minute: by units of the exchanges' limits, then by requests, then by
 // streams. Callers without a key are one of them. Clients that do nothing are not in it.
 func (cs *Clients) Top(n int) []Usage {
-	now := time.Now()
+	now := clock.Now()
 	all := make([]Usage, 0, n)
 	for c := range cs.each() {
 		if u := c.Usage(now); !u.idle() {

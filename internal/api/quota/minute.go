@@ -3,6 +3,8 @@ package quota
 import (
 	"sync/atomic"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // How the last minute is kept: twelve slots of five seconds, the newest of which is being filled. So what is shown is of the
@@ -21,7 +23,7 @@ type slot struct {
 	requests, refused, upstream atomic.Int64
 }
 
-func slotNumber(now time.Time) int64 { return now.Unix() / int64(slotLength/time.Second) }
+func slotNumber(now time.Time) int64 { return clock.Nanoseconds(now) / int64(slotLength) }
 
 // at is the slot of now. A caller who read its clock long before gets the newer one that has taken that slot's place.
 func (m *minute) at(now time.Time) *slot {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"exchange-gateway/internal/api/keys"
+	"exchange-gateway/internal/clock"
 )
 
 // Lasts is how long a session lasts: a shift.
@@ -57,7 +58,7 @@ func New(ring *keys.Ring, secret []byte) (*Sessions, error) {
 
 // Open is the value of a cookie for the holder of a key, and when it ends.
 func (s *Sessions) Open(k *keys.Key, now time.Time) (value string, ends time.Time) {
-	ends = now.Add(Lasts).Truncate(time.Second)
+	ends = clock.Wall(now).Add(Lasts).Truncate(time.Second)
 	name := k.ID + "." + strconv.FormatInt(ends.Unix(), 10) + "." + rand.Text()[:ownLength]
 	return name + "." + s.mac(name, k), ends
 }
@@ -96,7 +97,7 @@ func (s *Sessions) read(value string, now time.Time) (k *keys.Key, ends time.Tim
 	}
 	same := hmac.Equal([]byte(value[last+1:]), []byte(s.mac(value[:last], k))) // as text: a session has one alone
 	ends = time.Unix(seconds, 0)
-	if !three || err != nil || !known || !same || !now.Before(ends) {
+	if !three || err != nil || !known || !same || !clock.Wall(now).Before(ends) {
 		return nil, time.Time{}, false
 	}
 	return k, ends, true

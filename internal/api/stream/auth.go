@@ -6,6 +6,7 @@ import (
 
 	"github.com/gobwas/ws"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed/hub"
 )
 
@@ -28,7 +29,7 @@ func (c *session) authenticate(q *request) ending {
 	if a.Client != nil {
 		name = a.Client.Name()
 	}
-	text, err := json.Marshal(authMessage{Type: opAuth, ID: q.ID, Client: name, SentAt: time.Now().UTC().Format(time.RFC3339Nano)})
+	text, err := json.Marshal(authMessage{Type: opAuth, ID: q.ID, Client: name, SentAt: clock.WallNow().UTC().Format(time.RFC3339Nano)})
 	if err != nil {
 		panic(err) // strings only
 	}
@@ -57,7 +58,7 @@ func (c *session) turnAway(id string, err error) ending {
 // unnamed is how the connection of a client ends that might have yet to send its key: the time for that is over, whatever it
 // was reading.
 func (c *session) unnamed(e ending) ending {
-	if e == tooLong && !c.keyBy.IsZero() && !time.Now().Before(c.keyBy) {
+	if e == tooLong && !c.keyBy.IsZero() && !clock.Now().Before(c.keyBy) {
 		return noKey
 	}
 	return e

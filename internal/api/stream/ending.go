@@ -5,11 +5,11 @@ import (
 	"io"
 	"net"
 	"os"
-	"time"
 
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed/hub"
 )
 
@@ -98,7 +98,7 @@ func (c *session) end(e ending) {
 		body := ws.NewCloseFrameBody(e.code, e.reason)
 		if b, err := ws.CompileFrame(ws.NewCloseFrame(body)); err == nil {
 			SetWriteBuffer(c.conn, lastBuffer) // room behind what a client that does not read has not taken
-			_ = c.conn.SetWriteDeadline(time.Now().Add(closeBound))
+			_ = c.conn.SetWriteDeadline(clock.Deadline(closeBound))
 			// It fails for a client that is gone, which needs no goodbye, and over TLS after a write that was cut, which
 			// leaves no way to say one.
 			_, _ = c.conn.Write(append(c.rest[:len(c.rest):len(c.rest)], b...))
@@ -108,12 +108,12 @@ func (c *session) end(e ending) {
 	c.cancel()
 	c.client.Close()
 	c.ending.Store(true)
-	_ = c.conn.SetReadDeadline(time.Now().Add(closeBound)) // the client answers with its own close frame, or is not waited for
+	_ = c.conn.SetReadDeadline(clock.Deadline(closeBound)) // the client answers with its own close frame, or is not waited for
 }
 
 // keyOver ends the connection because its key is no longer valid. Frames that a client does not take are not waited for.
 func (c *session) keyOver() {
-	_ = c.conn.SetWriteDeadline(time.Now().Add(closeBound)) // fails only on a closed connection
+	_ = c.conn.SetWriteDeadline(clock.Deadline(closeBound)) // fails only on a closed connection
 	c.end(keyOver)
 }
 

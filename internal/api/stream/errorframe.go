@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed/hub"
 )
 
@@ -31,7 +32,7 @@ const codeInvalid = "invalid_parameter"
 func (s *Streams) refuse(id string, t hub.Topic, err error) []byte {
 	m := errorMessage{
 		Type: "error", ID: id, Channel: string(t.Channel), Exchange: string(t.Key.Exchange), Depth: t.Depth,
-		SentAt: time.Now().UTC().Format(time.RFC3339Nano),
+		SentAt: clock.WallNow().UTC().Format(time.RFC3339Nano),
 	}
 	if t.Key.Pair.Base != "" {
 		m.Symbol = t.Key.Pair.String()
@@ -51,5 +52,5 @@ func (s *Streams) refuse(id string, t hub.Topic, err error) []byte {
 
 // heartbeat answers a client's ping.
 func heartbeat(now time.Time) []byte {
-	return []byte(`{"type":"heartbeat","sent_at":"` + now.UTC().Format(time.RFC3339Nano) + `"}`)
+	return []byte(`{"type":"heartbeat","sent_at":"` + clock.Wall(now).UTC().Format(time.RFC3339Nano) + `"}`)
 }

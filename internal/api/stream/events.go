@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed/hub"
 	"exchange-gateway/internal/market"
 )
@@ -68,7 +69,7 @@ func (e *events) serve(ctx context.Context, client *hub.Client, a *Admission) (w
 	defer e.cutWith(func() { cancel(nil) })()
 	defer a.watch(func() {
 		cancel(errKeyOver)
-		_ = e.out.SetWriteDeadline(time.Now().Add(closeBound)) // also of a write that waits for a client that does not read
+		_ = e.out.SetWriteDeadline(clock.Deadline(closeBound)) // also of a write that waits for a client that does not read
 	})()
 	_ = e.out.SetReadDeadline(time.Time{}) // that of a request; without it nothing is watched for longer than a request
 	h := e.w.Header()
@@ -85,7 +86,7 @@ func (e *events) serve(ctx context.Context, client *hub.Client, a *Admission) (w
 		frames, err := client.Next(ctx)
 		switch {
 		case errors.Is(context.Cause(ctx), errKeyOver):
-			_ = e.arm(time.Now(), closeBound) // it fails as the write does
+			_ = e.arm(clock.Now(), closeBound) // it fails as the write does
 			e.farewell(keyOver.reason)
 			return endKey
 		case errors.Is(err, hub.ErrClosing):
@@ -129,7 +130,7 @@ func event(dst []byte, id, kind string, data []byte) []byte {
 
 // write sends within the bound of a write, which is that of session.arm.
 func (e *events) write(b []byte) error {
-	if now := time.Now(); now.Sub(e.armed) >= e.streams.rearm() {
+	if now := clock.Now(); now.Sub(e.armed) >= e.streams.rearm() {
 		if err := e.arm(now, e.streams.cfg.Patience); err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (e *events) cutWith(cancel func()) (end func()) {
 	stop := context.AfterFunc(e.streams.base, func() {
 		defer close(done)
 		cancel()
-		_ = e.out.SetWriteDeadline(time.Now())
+		_ = e.out.SetWriteDeadline(clock.Deadline(0))
 	})
 	return func() {
 		if !stop() {

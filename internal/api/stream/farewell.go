@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/gobwas/ws"
+
+	"exchange-gateway/internal/clock"
 )
 
 // farewell is a client that the gateway closed. Nothing of it is the client's own: neither its address nor its words.
@@ -32,7 +34,7 @@ type farewellLine struct {
 
 // log writes a line, unless one of the same reason was written within farewellEvery: then the next line counts this client.
 func (f *farewells) log(to *slog.Logger, b farewell) {
-	unlogged, ok := f.due(b.transport+" "+b.reason, time.Now())
+	unlogged, ok := f.due(b.transport+" "+b.reason, clock.Now())
 	if !ok {
 		return
 	}

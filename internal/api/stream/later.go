@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -37,7 +38,7 @@ func (c *session) later(q *request) ending {
 		t.waiting = make(map[market.ExchangeID][]turn, 1)
 	}
 	queue, runs := t.waiting[exchange]
-	t.waiting[exchange] = append(queue, turn{*q, time.Now().Add(listingBound)})
+	t.waiting[exchange] = append(queue, turn{*q, clock.Now().Add(listingBound)})
 	if !runs {
 		t.running.Go(func() {
 			if e := c.contained(func() ending { return c.work(exchange) }); e.code != 0 {

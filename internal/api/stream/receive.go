@@ -9,6 +9,7 @@ import (
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed/hub"
 )
 
@@ -61,7 +62,7 @@ func (r *receiver) next() ending {
 	if err != nil {
 		return r.broken(err)
 	}
-	if !r.pace.allow(time.Now()) {
+	if !r.pace.allow(clock.Now()) {
 		return tooMany
 	}
 	return r.follow(text)
@@ -96,12 +97,12 @@ func (r *receiver) part() ending {
 // that ends keeps its own.
 func (c *session) expect(d time.Duration) {
 	at := c.keyBy
-	if end := time.Now().Add(d); d > 0 && (at.IsZero() || end.Before(at)) {
+	if end := clock.Now().Add(d); d > 0 && (at.IsZero() || end.Before(at)) {
 		at = end
 	}
 	_ = c.conn.SetReadDeadline(at) // fails only on a closed connection, as the read does then
 	if c.ending.Load() {
-		_ = c.conn.SetReadDeadline(time.Now().Add(closeBound))
+		_ = c.conn.SetReadDeadline(clock.Deadline(closeBound))
 	}
 }
 
@@ -114,7 +115,7 @@ func (c *session) control(h ws.Header, body io.Reader) ending {
 	if h.OpCode == ws.OpClose {
 		return closed(payload)
 	}
-	if !c.pace.allow(time.Now()) {
+	if !c.pace.allow(clock.Now()) {
 		return tooMany
 	}
 	if h.OpCode == ws.OpPing {
@@ -138,7 +139,7 @@ func (c *session) follow(text []byte) ending {
 	case err != nil:
 		c.refuse(q.ID, hub.Topic{}, err)
 	case q.Op == opPing:
-		c.client.Tell(heartbeat(time.Now()))
+		c.client.Tell(heartbeat(clock.Now()))
 	default:
 		return c.later(&q)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gobwas/ws"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed/hub"
 )
 
@@ -52,7 +53,7 @@ func (s *Streams) newSession(conn net.Conn, source *input, e Entry) *session {
 	c.ctx, c.cancel = context.WithCancel(s.base)
 	_ = conn.SetDeadline(time.Time{}) // those of the handshake; it fails only on a closed connection
 	if e.NeedsKey {
-		c.keyBy = time.Now().Add(KeyBound)
+		c.keyBy = clock.Now().Add(KeyBound)
 		c.expect(0)
 	}
 	SetWriteBuffer(conn, sendBuffer)
@@ -127,7 +128,7 @@ func (c *session) put(b []byte, rest func(n int) []byte) ending {
 // arm bounds the write that follows: it may take between nine tenths of the patience and all of it, 9 to 10 s by default.
 // Setting the bound for each write would cost a twentieth of the write.
 func (c *session) arm() {
-	if now := time.Now(); now.Sub(c.armed) >= c.streams.rearm() {
+	if now := clock.Now(); now.Sub(c.armed) >= c.streams.rearm() {
 		_ = c.conn.SetWriteDeadline(now.Add(c.streams.cfg.Patience)) // fails only on a closed connection, as the write does then
 		c.armed = now
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/compat"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
@@ -53,25 +54,26 @@ func (q question) systemStatus(ctx context.Context) (*compat.Answer, error) {
 
 // unread tells whether there is no announcement that may be given, and nothing went wrong.
 func unread(st *gateway.Status) bool {
-	return st.AnnouncedError == market.KindNone && time.Since(st.Announced.CheckedAt) > heardFor
+	return st.AnnouncedError == market.KindNone && clock.Since(st.Announced.CheckedAt) > heardFor
 }
 
 // closed tells whether the exchange is under maintenance: a window of the operator's, or an announced one that still holds,
 // which is package gateway's to say.
 func closed(st *gateway.Status) bool {
-	now := time.Now()
+	now := clock.WallNow()
 	return slices.ContainsFunc(st.Maintenance, func(m market.Maintenance) bool { return m.Active(now) })
 }
 
 // unheard is why an announcement may not be given: it could not be read anew, it is old, or it is from before a trouble of
 // the exchange's that lasts, in which it would not be read either.
 func unheard(st *gateway.Status) error {
+	now := clock.WallNow()
 	fail := func(kind market.Kind, until time.Time, why error) error {
-		return &market.Error{Exchange: ID, Op: market.OpStatus, Kind: kind, RetryAfter: max(0, time.Until(until)), Err: why}
+		return &market.Error{Exchange: ID, Op: market.OpStatus, Kind: kind, RetryAfter: max(0, until.Sub(now)), Err: why}
 	}
 	for i := range st.Gates {
 		g := &st.Gates[i]
-		if wide := g.Scope.Kind == market.ScopeExchange || g.Scope.Kind == market.ScopeIP; wide && time.Until(g.Until) > 0 {
+		if wide := g.Scope.Kind == market.ScopeExchange || g.Scope.Kind == market.ScopeIP; wide && g.Until.After(now) {
 			return fail(g.Kind, g.Until, nil)
 		}
 	}
@@ -81,7 +83,7 @@ func unheard(st *gateway.Status) error {
 		case c.ID.Class != market.ClassMarketData && c.ID.Class != market.ClassReference:
 		case c.Isolated:
 			return fail(market.KindIsolated, time.Time{}, nil)
-		case c.State != market.CircuitClosed && !st.Announced.CheckedAt.After(c.Since):
+		case c.State != market.CircuitClosed && !clock.Wall(st.Announced.CheckedAt).After(c.Since):
 			return fail(market.KindCircuitOpen, c.OpenUntil, nil)
 		}
 	}

@@ -3,8 +3,8 @@ package binance
 import (
 	"context"
 	"strconv"
-	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/compat"
 )
 
@@ -16,5 +16,5 @@ func (q question) ping(context.Context) (*compat.Answer, error) {
 
 // time is the gateway's clock. It is for those who measure theirs by it; nothing that is answered here is signed.
 func (q question) time(context.Context) (*compat.Answer, error) {
-	return &compat.Answer{Body: append(strconv.AppendInt([]byte(`{"serverTime":`), time.Now().UnixMilli(), 10), '}')}, nil
+	return &compat.Answer{Body: append(strconv.AppendInt([]byte(`{"serverTime":`), clock.WallNow().UnixMilli(), 10), '}')}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/gateway"
 	"exchange-gateway/internal/market"
 )
@@ -46,7 +47,7 @@ func (f *Facade) listingOf(ctx context.Context, symbol string) (*market.Listing,
 		return nil, illegal("symbol", symbolRangeText)
 	}
 	n := f.names.Load()
-	if n == nil || time.Since(n.looked) > lookEvery {
+	if n == nil || clock.Since(n.looked) > lookEvery {
 		var err error
 		if n, err = f.look(ctx); err != nil {
 			return nil, err
@@ -67,7 +68,7 @@ func (f *Facade) miss(ctx context.Context, n *names, symbol string) (*market.Lis
 		return nil, errNoSymbol()
 	}
 	if h := f.books.Health(ID); h != nil && h.Pairs > 0 {
-		if h.PairsAge < time.Since(n.looked) { // the gateway's list is a newer one
+		if h.PairsAge < clock.Since(n.looked) { // the gateway's list is a newer one
 			var err error
 			if n, err = f.look(ctx); err != nil {
 				return nil, err
@@ -113,7 +114,7 @@ func (f *Facade) look(ctx context.Context) (*names, error) {
 		}
 		return old, nil
 	}
-	n := &names{list: m.Listings, looked: time.Now()}
+	n := &names{list: m.Listings, looked: clock.Now()}
 	if old != nil && same(old.list, m.Listings) {
 		n.rows, n.quotes = old.rows, old.quotes
 	} else {

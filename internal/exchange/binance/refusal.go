@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/market"
 )
@@ -130,6 +131,5 @@ func (v *Venue) theirTime(res *exchange.Response) time.Time {
 	if at := res.ServerTime(); !at.IsZero() {
 		return at
 	}
-	offset, _ := v.live.clock.Offset()
-	return res.ReceivedAt.Add(offset)
+	return v.live.clock.Now().Add(-clock.Since(res.ReceivedAt))
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/market"
 )
@@ -26,7 +26,7 @@ func (v *Venue) Status(ctx context.Context) (market.VenueStatus, error) {
 		return err
 	})
 	if e, ok := errors.AsType[*market.Error](err); ok && e.Unrecognized() && noSuchPath(e.Status) {
-		return market.VenueStatus{State: market.VenueUnknown, CheckedAt: time.Now()}, nil
+		return market.VenueStatus{State: market.VenueUnknown, CheckedAt: clock.Now()}, nil
 	}
 	if err != nil {
 		return market.VenueStatus{State: market.VenueUnknown}, err

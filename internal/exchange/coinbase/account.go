@@ -15,7 +15,7 @@ import (
 type ledger struct {
 	family string
 	hosts  *exchange.Hosts
-	clock  *clock
+	clock  *systemClock
 }
 
 func (v *Venue) newLedger(family string, hosts []string) *ledger {

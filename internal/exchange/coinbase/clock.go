@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/market"
 )
@@ -20,9 +21,9 @@ const (
 	clockPause = time.Minute
 )
 
-// clock is the time of one system. It is an aid and not a condition: a clock that cannot be measured (its keyless gate
+// systemClock is the time of one system. It is an aid and not a condition: a clock that cannot be measured (its keyless gate
 // may be closed while private calls go on) leaves the time known before, at first our own.
-type clock struct {
+type systemClock struct {
 	*exchange.Clock
 	exchange market.ExchangeID
 	log      *slog.Logger
@@ -32,9 +33,9 @@ type clock struct {
 }
 
 // settle measures the clock if that is due. It takes at most clockWait.
-func (c *clock) settle(ctx context.Context) {
+func (c *systemClock) settle(ctx context.Context) {
 	c.mu.Lock()
-	pause := !c.failedAt.IsZero() && time.Since(c.failedAt) < clockPause
+	pause := !c.failedAt.IsZero() && clock.Since(c.failedAt) < clockPause
 	c.mu.Unlock()
 	if pause {
 		return
@@ -49,14 +50,14 @@ func (c *clock) settle(ctx context.Context) {
 	defer c.mu.Unlock()
 	c.failedAt = time.Time{}
 	if err != nil {
-		c.failedAt = time.Now()
+		c.failedAt = clock.Now()
 		c.log.WarnContext(ctx, "the exchange's clock could not be read, the time known before is used",
 			slog.String("exchange", string(c.exchange)), slog.Any("err", err))
 	}
 }
 
 // doubt makes the next settle measure: the exchange refused our time.
-func (c *clock) doubt() {
+func (c *systemClock) doubt() {
 	c.Doubt()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,15 +65,15 @@ func (c *clock) doubt() {
 }
 
 // now is the time to sign with.
-func (c *clock) now() time.Time {
+func (c *systemClock) now() time.Time {
 	if offset, _ := c.Offset(); offset.Abs() <= clockTolerance {
-		return time.Now()
+		return c.Ours()
 	}
 	return c.Now()
 }
 
 // measured tells whether no measurement is due for want of one.
-func (c *clock) measured() bool {
+func (c *systemClock) measured() bool {
 	_, at := c.Offset()
 	return !at.IsZero()
 }
@@ -84,7 +85,7 @@ const (
 )
 
 // newClock reads the time where signed requests of the family go.
-func (v *Venue) newClock(family string, hosts *exchange.Hosts) *clock {
+func (v *Venue) newClock(family string, hosts *exchange.Hosts) *systemClock {
 	path := advancedTimePath
 	if family == familyExchange {
 		path = exchangeTimePath
@@ -106,5 +107,5 @@ func (v *Venue) newClock(family string, hosts *exchange.Hosts) *clock {
 			})
 		return theirs, err
 	}
-	return &clock{Clock: exchange.NewClock(ask), exchange: v.id, log: v.log}
+	return &systemClock{Clock: exchange.NewClock(ask), exchange: v.id, log: v.log}
 }

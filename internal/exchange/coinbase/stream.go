@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/market"
 )
@@ -157,7 +158,7 @@ func (c *streamConn) Subscribe(ctx context.Context, subs []market.StreamSub) err
 		}
 	}
 	c.mu.Lock()
-	fresh, ok := c.state.ask(subs, time.Now())
+	fresh, ok := c.state.ask(subs, clock.Now())
 	beat := ok && !c.beating
 	c.beating = c.beating || beat
 	c.mu.Unlock()
@@ -194,7 +195,7 @@ func (c *streamConn) undo(symbols []string, beat bool) {
 // stream one that was given up.
 func (c *streamConn) Unsubscribe(ctx context.Context, subs []market.StreamSub) error {
 	c.mu.Lock()
-	symbols := c.state.leave(subs, time.Now())
+	symbols := c.state.leave(subs, clock.Now())
 	c.mu.Unlock()
 	if len(symbols) == 0 {
 		return nil
@@ -212,7 +213,7 @@ func (c *streamConn) send(ctx context.Context, r streamRequest) error {
 		return err
 	}
 	c.mu.Lock()
-	c.state.sending(time.Now()) // before it is sent: the answer may be read before Send returns
+	c.state.sending(clock.Now()) // before it is sent: the answer may be read before Send returns
 	c.mu.Unlock()
 	if err = c.socket.Send(ctx, text); err != nil {
 		c.mu.Lock()

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/exchange"
 	"exchange-gateway/internal/market"
 )
@@ -33,7 +33,7 @@ func (v *Venue) Status(ctx context.Context) (market.VenueStatus, error) {
 		return nil
 	})
 	if e, ok := errors.AsType[*market.Error](err); ok && (e.Status == http.StatusNotFound || e.Status == http.StatusGone) {
-		return market.VenueStatus{State: market.VenueUnknown, CheckedAt: time.Now()}, nil
+		return market.VenueStatus{State: market.VenueUnknown, CheckedAt: clock.Now()}, nil
 	}
 	return status, err
 }

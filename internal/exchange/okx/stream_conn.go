@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -78,14 +79,14 @@ func (s *stream) Decode(raw []byte, at time.Time) []market.StreamEvent {
 func (s *stream) Load(book *market.OrderBook) []market.StreamEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.books.loadREST(book, time.Now())
+	return s.books.loadREST(book, clock.Now())
 }
 
 // Distrust implements market.StreamConn.
 func (s *stream) Distrust(symbol string, why error) []market.StreamEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.books.distrust(symbol, why, time.Now())
+	return s.books.distrust(symbol, why, clock.Now())
 }
 
 // Tick implements market.StreamConn.
@@ -112,7 +113,7 @@ func (s *stream) Subscribe(ctx context.Context, subs []market.StreamSub) error {
 		return err
 	}
 	s.mu.Lock()
-	id, ok := s.books.subscribe(subs, time.Now())
+	id, ok := s.books.subscribe(subs, clock.Now())
 	s.mu.Unlock()
 	if !ok {
 		return s.venue.streamError(market.KindInternal, errTooManySubs)
@@ -172,7 +173,7 @@ func (s *stream) send(ctx context.Context, id, op string, subs []market.StreamSu
 
 // turn waits until the next request may be sent.
 func (s *stream) turn(ctx context.Context) error {
-	now := time.Now()
+	now := clock.Now()
 	deadline, limited := ctx.Deadline()
 	wait, ok := s.pace.reserve(now, deadline, limited)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/market"
 )
@@ -63,7 +64,7 @@ func (v *sight) sides() (bids, asks []market.Level) {
 }
 
 // seen is a view for the topics of the book. The caller holds the lock.
-func (b *book) seen(v feed.View) *sight { return &sight{View: v, book: b, now: time.Now()} }
+func (b *book) seen(v feed.View) *sight { return &sight{View: v, book: b, now: clock.Now()} }
 
 // find returns the stream of a topic, a new one if there is none. The caller holds the lock.
 func (b *book) find(t Topic, symbol string) *stream {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -152,7 +153,7 @@ func (c *Client) Unsubscribe(t Topic) bool {
 	if u == nil {
 		return false
 	}
-	now := time.Now()
+	now := clock.Now()
 	u.book.mu.Lock()
 	f := u.stream.encodeStatus("unsubscribed", now)
 	f.stream = nil // it outlives the subscription, and whatever becomes of a next one to the same topic
@@ -180,7 +181,7 @@ func (c *Client) find(t Topic) *sub {
 // Tell queues a message of the caller's own behind what waits, such as the answer to a command. text is JSON.
 func (c *Client) Tell(text []byte) {
 	f := seal(text)
-	c.insist(&f, time.Now())
+	c.insist(&f, clock.Now())
 }
 
 // Close ends all subscriptions. Next then returns ErrClosed.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/market"
 )
@@ -148,6 +149,6 @@ func appendTime(b []byte, t time.Time) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '"')
-	b = t.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = clock.Wall(t).UTC().AppendFormat(b, time.RFC3339Nano)
 	return append(b, '"')
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/market"
 )
@@ -167,7 +168,7 @@ func (h *Hub) admit(u *sub, l market.Listing, v feed.View, after string) {
 	b := h.open(u.topic.Key)
 	defer b.mu.Unlock()
 	s := b.find(u.topic, l.Symbol)
-	now := time.Now()
+	now := clock.Now()
 	if v != nil && !b.isWithheld() {
 		s.meet(b.seen(v))
 	}

@@ -3,6 +3,8 @@ package hub
 import (
 	"context"
 	"time"
+
+	"exchange-gateway/internal/clock"
 )
 
 // maxKept is the largest queue, in frames, whose memory is kept for the next round: a client that is idle again after a
@@ -14,8 +16,8 @@ const maxKept = 64
 // the context's own. A context that cannot end costs least: then nothing but the queue is waited for.
 func (c *Client) Next(ctx context.Context) ([]*Frame, error) {
 	clear(c.taken) // an idle client keeps no frame alive
-	began, done := time.Now(), ctx.Done()
-	for now := began; ; now = time.Now() {
+	began, done := clock.Now(), ctx.Done()
+	for now := began; ; now = clock.Now() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

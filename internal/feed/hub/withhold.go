@@ -3,6 +3,7 @@ package hub
 import (
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/feed"
 	"exchange-gateway/internal/market"
 )
@@ -36,7 +37,7 @@ func (h *Hub) withhold(k feed.Key, on bool) (books []*book) {
 	if !on {
 		delete(h.withheld, k)
 	} else if _, twice := h.withheld[k]; !twice {
-		h.withheld[k] = time.Now()
+		h.withheld[k] = clock.Now()
 	}
 	for _, b := range h.books {
 		if b.key == k || k.Pair.IsZero() && b.key.Exchange == k.Exchange {
@@ -74,7 +75,7 @@ func (b *book) withhold(as feed.Freshness) {
 		return
 	}
 	b.withheld = as
-	now := time.Now()
+	now := clock.Now()
 	for _, s := range b.streams {
 		s.withhold(now)
 	}
@@ -102,7 +103,7 @@ func (b *book) giveBack(v feed.View) {
 	for _, s := range b.streams {
 		if v == nil {
 			s.fresh = feed.Freshness{State: feed.StateSyncing}
-			s.publish(s.state(time.Now()), time.Now())
+			s.publish(s.state(clock.Now()), clock.Now())
 			continue
 		}
 		s.giveBack(b.seen(v))
