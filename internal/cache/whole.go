@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -108,7 +109,7 @@ func (w *Whole) RecallWhole(ctx context.Context, exchange market.ExchangeID, sha
 	if l == nil {
 		return nil, false
 	}
-	if age, known := l.age(time.Now()); !known || age > wholeFor {
+	if age, known := l.age(clock.Now()); !known || age > wholeFor {
 		return nil, false
 	}
 	if body == nil {
@@ -122,7 +123,7 @@ func (w *Whole) RecallWhole(ctx context.Context, exchange market.ExchangeID, sha
 
 // offer takes up a list that was read, unless what is held is as young.
 func (w *Whole) offer(l *whole) {
-	now := time.Now()
+	now := clock.Now()
 	age, known := l.age(now)
 	if !known {
 		return
@@ -149,7 +150,9 @@ func (w *Whole) readFile(exchange market.ExchangeID) {
 	text, err := readWholeFile(w.dir, exchange)
 	var l *whole
 	if err == nil {
-		l, err = decodeWhole(text, exchange)
+		if l, err = decodeWhole(text, exchange); err == nil {
+			l.confirmed = clock.At(l.confirmed)
+		}
 	}
 	switch {
 	case errors.Is(err, ErrMiss):

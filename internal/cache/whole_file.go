@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -34,7 +35,7 @@ func pack(l *whole) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	z.Comment = fmt.Sprintf("%s%d %s %d", wholeMagic, wholeFormat, l.exchange, l.confirmed.UnixNano())
+	z.Comment = fmt.Sprintf("%s%d %s %d", wholeMagic, wholeFormat, l.exchange, clock.Wall(l.confirmed).UnixNano())
 	if _, err = z.Write(l.body); err == nil {
 		err = z.Close()
 	}
@@ -140,7 +141,7 @@ func writeWholeFile(dir string, l *whole) error {
 		if err != nil {
 			return &os.PathError{Op: "replace", Path: path, Err: err}
 		}
-		if _, broken := unpack(there); broken == nil && at.After(l.confirmed) && !at.After(time.Now().Add(time.Second)) {
+		if _, broken := unpack(there); broken == nil && at.After(clock.Wall(l.confirmed)) && !at.After(clock.WallNow().Add(time.Second)) {
 			return nil
 		}
 	}
@@ -177,7 +178,7 @@ func replaceFile(path string, text []byte) error {
 func sweepTemporary(path string) {
 	left, _ := filepath.Glob(path + ".*.tmp") // the pattern is ours
 	for _, name := range left {
-		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > time.Hour {
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && clock.WallNow().Sub(info.ModTime()) > time.Hour {
 			_ = os.Remove(name) // the next one tries again
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -33,7 +34,7 @@ func (r *Redis) wholeKey(exchange market.ExchangeID) string {
 }
 
 func (r *Redis) readWhole(ctx context.Context, exchange market.ExchangeID) (*whole, error) {
-	sent := time.Now()
+	sent := clock.Now()
 	now, _, err := r.clock(ctx)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/dial"
 )
 
@@ -96,7 +97,7 @@ func (l *limited) enter() error {
 		return nil
 	default:
 	}
-	if n, ok := l.full.due(time.Now()); ok {
+	if n, ok := l.full.due(clock.Now()); ok {
 		l.log.Warn("the listener holds as many connections as it may, further ones wait until one is closed",
 			slog.String("listener", l.name), slog.Int("bound", l.most), slog.Int("omitted", n))
 	}
@@ -126,7 +127,7 @@ func (l *limited) accept() (net.Conn, error) {
 		if dial.Local(err) {
 			l.shortage.Note()
 		}
-		if n, ok := l.failed.due(time.Now()); ok {
+		if n, ok := l.failed.due(clock.Now()); ok {
 			l.log.Warn("connection not accepted, it is tried again", slog.String("listener", l.name), slog.Any("err", err), slog.Int("omitted", n))
 		}
 		t := time.NewTimer(pause)
@@ -156,7 +157,7 @@ func (l *limited) count(conn net.Conn) (from netip.Addr, ok bool) {
 	if ok {
 		return from, true
 	}
-	if n, due := l.crowded.due(time.Now()); due {
+	if n, due := l.crowded.due(clock.Now()); due {
 		l.log.Warn("connection closed, its address has as many as one may have", slog.String("listener", l.name),
 			slog.String("address", from.String()), slog.Int("bound", l.perAddress), slog.Int("omitted", n))
 	}
