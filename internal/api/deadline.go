@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -60,7 +61,7 @@ func (d *deadline) Err() error {
 	d.mu.Lock()
 	armed, at := d.armed, d.at
 	d.mu.Unlock()
-	if armed == nil && time.Until(at) > 0 {
+	if armed == nil && clock.Deadline(0).Before(at) {
 		return d.Context.Err()
 	}
 	return d.arm().Err()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -92,7 +93,7 @@ func (r *Response) looks() string {
 const unrecognizedEvery = time.Minute
 
 func (c *Client) warnUnrecognized(ctx context.Context, call market.Call, r *Response) {
-	now := time.Now().UnixNano()
+	now := clock.Nanoseconds(clock.Now())
 	last := c.warnedAt.Load()
 	if last != 0 && now-last < int64(unrecognizedEvery) || !c.warnedAt.CompareAndSwap(last, now) {
 		return

@@ -48,7 +48,7 @@ func (h *Hub) NewClient() *Client { return h.add(&Client{hub: h, wake: make(chan
 // must neither wait nor call the client. The caller takes once without being told, which starts the time to the first heartbeat,
 // and closes the client.
 func (h *Hub) NewReadyClient(ready func()) *Client {
-	return h.add(&Client{hub: h, ready: ready, took: time.Now()})
+	return h.add(&Client{hub: h, ready: ready, took: clock.Now()})
 }
 
 func (h *Hub) add(c *Client) *Client {

@@ -47,7 +47,7 @@ func (c *Client) Next(ctx context.Context) ([]*Frame, error) {
 // Take is Next for a client made by NewReadyClient: it takes what there is, which may be nothing, and never waits.
 func (c *Client) Take() ([]*Frame, error) {
 	clear(c.taken)
-	now := time.Now()
+	now := clock.Now()
 	frames, err := c.take(now)
 	switch {
 	case err != nil:
