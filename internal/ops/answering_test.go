@@ -43,12 +43,12 @@ func TestBoard_stateFollowsFromAnswers(t *testing.T) {
 		"never reached": {
 			open(market.ClassReference),
 			ops.Lately{Errors: 5589, Pairs: ops.PairOutlook{None: 1}},
-			ops.AnsweringNone, ops.StateOpen, ops.LevelDown, ops.LevelDegraded, "no pair that is asked for can be answered",
+			ops.AnsweringNone, ops.StateOpen, ops.LevelDown, ops.LevelDegraded, "No pair that is asked for can be answered",
 		},
 		"a list and no book": {
 			open(market.ClassMarketData),
 			ops.Lately{Live: 1, Errors: 3, Pairs: ops.PairOutlook{None: 2}},
-			ops.AnsweringNone, ops.StateOpen, ops.LevelDown, ops.LevelDegraded, "no pair that is asked for can be answered",
+			ops.AnsweringNone, ops.StateOpen, ops.LevelDown, ops.LevelDegraded, "No pair that is asked for can be answered",
 		},
 		"blamed by 404s, circuits closed": {
 			nothing,
@@ -58,7 +58,7 @@ func TestBoard_stateFollowsFromAnswers(t *testing.T) {
 		"five errors, as far as is known it answers": {
 			nothing,
 			ops.Lately{Errors: 5, Pairs: ops.PairOutlook{Live: 1}},
-			ops.AnsweringNone, ops.StateFailing, ops.LevelDown, ops.LevelDegraded, "all of 5 answers",
+			ops.AnsweringNone, ops.StateFailing, ops.LevelDown, ops.LevelDegraded, "All of 5 answers",
 		},
 		"four errors": {
 			nothing,
@@ -66,11 +66,13 @@ func TestBoard_stateFollowsFromAnswers(t *testing.T) {
 			ops.AnsweringSome, ops.StateFailing, ops.LevelDegraded, ops.LevelDegraded, "of 4 answers in the last 2 min 4 were errors",
 		},
 		"one answer of a hundred": {
-			nothing, ops.Lately{Live: 99, Stale: 1, Pairs: ops.PairOutlook{Live: 1}},
+			nothing,
+			ops.Lately{Live: 99, Stale: 1, Pairs: ops.PairOutlook{Live: 1}},
 			ops.AnsweringLive, ops.StateClosed, ops.LevelOK, ops.LevelOK, "All is well: 2 exchanges answer.",
 		},
 		"two of a hundred": {
-			nothing, ops.Lately{Live: 98, Stale: 1, Errors: 1, Pairs: ops.PairOutlook{Live: 1}},
+			nothing,
+			ops.Lately{Live: 98, Stale: 1, Errors: 1, Pairs: ops.PairOutlook{Live: 1}},
 			ops.AnsweringSome, ops.StateFailing, ops.LevelDegraded, ops.LevelDegraded, "1 were errors and 1 stale",
 		},
 		"one of two pairs": {
@@ -95,12 +97,12 @@ func TestBoard_stateFollowsFromAnswers(t *testing.T) {
 		"isolated, and nobody asks": {
 			order(ops.Order{Verb: market.VerbIsolate}),
 			ops.Lately{},
-			ops.AnsweringNotAsked, ops.StateIsolated, ops.LevelNotice, ops.LevelNotice, "nobody asks",
+			ops.AnsweringNotAsked, ops.StateIsolated, ops.LevelNotice, ops.LevelNotice, "Nobody asks",
 		},
 		"streams isolated, requests fail": {
 			order(ops.Order{Verb: market.VerbIsolate, Class: market.ClassStream}),
 			ops.Lately{Errors: 9, Wanted: 3, Pairs: ops.PairOutlook{None: 1}},
-			ops.AnsweringNone, ops.StateIsolated, ops.LevelDown, ops.LevelDegraded, "no pair that is asked for can be answered",
+			ops.AnsweringNone, ops.StateIsolated, ops.LevelDown, ops.LevelDegraded, "No pair that is asked for can be answered",
 		},
 		"a pair withheld": {
 			order(ops.Order{Verb: market.VerbWithhold, Pair: btc}),
@@ -110,22 +112,22 @@ func TestBoard_stateFollowsFromAnswers(t *testing.T) {
 		"streams only, stale": {
 			open(market.ClassStream),
 			ops.Lately{Pairs: ops.PairOutlook{Live: 1, Stale: 1}},
-			ops.AnsweringSome, ops.StateOpen, ops.LevelDegraded, ops.LevelDegraded, "books of 1 of 2 pairs that are asked for are served stale",
+			ops.AnsweringSome, ops.StateOpen, ops.LevelDegraded, ops.LevelDegraded, "Books of 1 of 2 pairs that are asked for are served stale",
 		},
 		"streams only, without a book": {
 			open(market.ClassStream),
 			ops.Lately{Pairs: ops.PairOutlook{None: 1}},
-			ops.AnsweringNone, ops.StateOpen, ops.LevelDown, ops.LevelDegraded, "no pair that is asked for can be answered",
+			ops.AnsweringNone, ops.StateOpen, ops.LevelDown, ops.LevelDegraded, "No pair that is asked for can be answered",
 		},
 		"balances only, refused": {
 			open(market.ClassAccount),
 			ops.Lately{Errors: 2, Balances: true},
-			ops.AnsweringNone, ops.StateOpen, ops.LevelDown, ops.LevelDegraded, "balances refused",
+			ops.AnsweringNone, ops.StateOpen, ops.LevelDown, ops.LevelDegraded, "Balances are refused",
 		},
 		"balances refused, books live": {
 			open(market.ClassAccount),
 			ops.Lately{Live: 9, Errors: 2, Balances: true, Pairs: ops.PairOutlook{Live: 1}},
-			ops.AnsweringSome, ops.StateOpen, ops.LevelDegraded, ops.LevelDegraded, "balances refused",
+			ops.AnsweringSome, ops.StateOpen, ops.LevelDegraded, ops.LevelDegraded, "Balances are refused",
 		},
 		"balances only, answered": {
 			nothing, ops.Lately{Live: 2, Balances: true}, ops.AnsweringLive, ops.StateClosed, ops.LevelOK, ops.LevelOK, "All is well: 2 exchanges answer.",
