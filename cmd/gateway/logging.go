@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"exchange-gateway/cmd/gateway/config"
 	"exchange-gateway/internal/market"
@@ -25,15 +26,13 @@ func newLog(w io.Writer, c config.Log) (*slog.Logger, *slog.LevelVar) {
 // readable writes durations as people write them: "1.5s", not nanoseconds; and texts, some of which an exchange or a caller has
 // chosen, without what turns a line around.
 func readable(_ []string, a slog.Attr) slog.Attr {
-	switch a.Value.Kind() { //exhaustive:ignore // the others hold no text
-	case slog.KindDuration:
-		a.Value = slog.StringValue(a.Value.Duration().String())
-	case slog.KindString:
-		a.Value = slog.StringValue(market.Straight(a.Value.String()))
-	case slog.KindAny:
-		if err, ok := a.Value.Any().(error); ok {
-			a.Value = slog.StringValue(market.Straight(err.Error()))
-		}
+	switch v := a.Value.Any().(type) {
+	case time.Duration:
+		a.Value = slog.StringValue(v.String())
+	case string:
+		a.Value = slog.StringValue(market.Straight(v))
+	case error:
+		a.Value = slog.StringValue(market.Straight(v.Error()))
 	}
 	return a
 }

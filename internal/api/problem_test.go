@@ -222,15 +222,15 @@ func TestProblem_aTimeInThePastIsASecond(t *testing.T) {
 // TestProblem_callersAreSpreadOnce: by a fifth of the wait, and by seconds where that is hours. All of it is used.
 func TestProblem_callersAreSpreadOnce(t *testing.T) {
 	r := newRig(t)
+	waits := map[market.Kind]time.Duration{
+		market.KindMaintenance: 50 * time.Second, market.KindIsolated: 25 * time.Second, market.KindWithheld: 25 * time.Second,
+	}
 	kind := market.KindBanned
 	f := func(wait, most time.Duration) {
 		t.Helper()
 		r.books.err = &market.Error{Exchange: "okx", Op: market.OpOrderBook, Kind: kind, RetryAfter: wait}
-		switch kind { //exhaustive:ignore
-		case market.KindMaintenance:
-			wait = min(wait, 50*time.Second)
-		case market.KindIsolated, market.KindWithheld:
-			wait = min(wait, 25*time.Second)
+		if bound, ok := waits[kind]; ok {
+			wait = min(wait, bound)
 		}
 		low, high := most, wait
 		for range 300 {

@@ -218,13 +218,13 @@ func TestServesStale(t *testing.T) {
 
 // TestError_Wait: an end that an operator can bring forward is no reason to sleep until it; a ban's end is.
 func TestError_Wait(t *testing.T) {
+	bounds := map[market.Kind]time.Duration{
+		market.KindMaintenance: 50 * time.Second, market.KindIsolated: 25 * time.Second, market.KindWithheld: 25 * time.Second,
+	}
 	for _, k := range market.Kinds() {
 		want := 4 * time.Hour
-		switch k { //exhaustive:ignore
-		case market.KindIsolated, market.KindWithheld:
-			want = 25 * time.Second
-		case market.KindMaintenance:
-			want = 50 * time.Second
+		if bound, ok := bounds[k]; ok {
+			want = bound
 		}
 		if got := (&market.Error{Kind: k, RetryAfter: 4 * time.Hour}).Wait(); got != want {
 			t.Errorf("%v: %v, want %v", k, got, want)
