@@ -50,9 +50,9 @@ func TestStatus_saysWhatClientsGet(t *testing.T) {
 		answering    string
 		says         string
 	}{
-		"never reached":      {status: 503, body: maintenance, reads: 6, code: exitDegraded, answering: "none", says: "no pair that is asked for can be answered"},
-		"a list and no book": {status: 503, body: maintenance, lists: true, reads: 6, code: exitDegraded, answering: "none", says: "no pair that is asked for can be answered"},
-		"blamed by 404s":     {status: 404, body: "<html>not found</html>", lists: true, reads: 6, code: exitDegraded, answering: "none", says: "no pair that is asked for can be answered"},
+		"never reached":      {status: 503, body: maintenance, reads: 6, code: exitDegraded, answering: "none", says: "No pair that is asked for can be answered"},
+		"a list and no book": {status: 503, body: maintenance, lists: true, reads: 6, code: exitDegraded, answering: "none", says: "No pair that is asked for can be answered"},
+		"blamed by 404s":     {status: 404, body: "<html>not found</html>", lists: true, reads: 6, code: exitDegraded, answering: "none", says: "No pair that is asked for can be answered"},
 		"a copy":             {status: 503, body: maintenance, lists: true, books: true, later: true, reads: 6, code: exitDegraded, answering: "some", says: "stale"},
 		"idle":               {status: 503, body: maintenance, code: 0, answering: "not_asked", says: "Nobody asks"},
 		"it answers":         {lists: true, books: true, reads: 3, code: 0, answering: "live", says: "All is well"},
