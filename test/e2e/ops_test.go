@@ -309,7 +309,7 @@ func TestOrders_refused(t *testing.T) {
 			t.Errorf("%s: %v, want %d and a word of %q", name, a, c.status, c.says)
 		}
 	}
-	if x := g.exchange("okx"); len(x.Overrides) > 0 || x.State != ops.StateClosed {
+	if x := g.exchange("okx"); len(x.Overrides) > 0 || x.State != ops.StateNotAsked {
 		t.Errorf("okx is %s with %+v", x.State, x.Overrides)
 	}
 	if all := actions(g.history()); len(all) > 0 {
@@ -325,7 +325,7 @@ func TestProbe_refusedUnderIsolation(t *testing.T) {
 	g.carriesOut("isolate", `{"exchange":"okx","reason":"a test","actor":"night"}`)
 	a, _ := g.orders("probe", `{"exchange":"okx","reason":"a test","actor":"night"}`)
 	wait, err := strconv.Atoi(a.header.Get("Retry-After"))
-	if a.status != http.StatusConflict || err != nil || wait < 3000 {
+	if a.status != http.StatusConflict || err != nil || wait < 1 || wait > 30 { // an operator may release it at any time
 		t.Errorf("a probe under isolation: %v, Retry-After %d", a, wait)
 	}
 }
@@ -344,7 +344,7 @@ func TestCommandLine_operates(t *testing.T) {
 	says(t, run(t, "gateway", nil, "isolate", at, "okx", "--for=45m", "--reason=upgrade", "--as=night"), 0, "isolate okx until", "local:night")
 	says(t, run(t, "gateway", nil, "isolate", at, "okx", "--as=night"), 2, "reason")
 	says(t, run(t, "gateway", nil, "probe", at, "okx", "--reason=x", "--as=night"), 1, "isolation of okx is in force")
-	says(t, run(t, "gateway", nil, "events", at), 0, "local:night: isolate okx until", "okx market data: open")
+	says(t, run(t, "gateway", nil, "events", at), 0, "local:night: isolate okx until", "okx market data: failing")
 	says(t, run(t, "gateway", nil, "release", at, "okx", "--reason=done", "--as=night"), 0, "release okx")
 	says(t, run(t, "gateway", nil, "status", "--admin=http://127.0.0.1:1"), 1, "no gateway answers")
 }
