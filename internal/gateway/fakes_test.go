@@ -48,8 +48,9 @@ type fakeVenue struct {
 	panics        bool
 }
 
-func (f *fakeVenue) enter(ctx context.Context, calls *int, latency time.Duration) (int, error) {
+func (f *fakeVenue) enter(ctx context.Context, calls *int, after *time.Duration) (int, error) {
 	f.mu.Lock()
+	latency := *after
 	*calls++
 	n := *calls
 	switch calls {
@@ -83,7 +84,7 @@ func (f *fakeVenue) OrderBook(ctx context.Context, l market.Listing, depth int) 
 	latency, age, answer := f.latency, f.age, f.answer
 	f.depths = append(f.depths, depth)
 	f.mu.Unlock()
-	n, err := f.enter(ctx, &f.books, latency)
+	n, err := f.enter(ctx, &f.books, &latency)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (f *fakeVenue) OrderBook(ctx context.Context, l market.Listing, depth int) 
 
 func (f *fakeVenue) Statistics(ctx context.Context, l market.Listing) (*market.Statistics, error) {
 	sent := time.Now()
-	if _, err := f.enter(ctx, &f.stats, f.statLatency); err != nil {
+	if _, err := f.enter(ctx, &f.stats, &f.statLatency); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -118,7 +119,7 @@ func (f *fakeVenue) Statistics(ctx context.Context, l market.Listing) (*market.S
 
 func (f *fakeVenue) Listings(ctx context.Context) (*market.Listings, error) {
 	sent := time.Now()
-	if _, err := f.enter(ctx, &f.lists, f.listLatency); err != nil {
+	if _, err := f.enter(ctx, &f.lists, &f.listLatency); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -135,7 +136,7 @@ func (f *fakeVenue) Listings(ctx context.Context) (*market.Listings, error) {
 
 func (f *fakeVenue) Listing(ctx context.Context, l market.Listing) (market.Listing, error) {
 	sent := time.Now()
-	if _, err := f.enter(ctx, &f.singles, f.listLatency); err != nil {
+	if _, err := f.enter(ctx, &f.singles, &f.listLatency); err != nil {
 		return market.Listing{}, err
 	}
 	f.mu.Lock()
@@ -153,7 +154,7 @@ func (f *fakeVenue) Listing(ctx context.Context, l market.Listing) (market.Listi
 }
 
 func (f *fakeVenue) Status(ctx context.Context) (market.VenueStatus, error) {
-	if _, err := f.enter(ctx, &f.statuses, f.statusLatency); err != nil {
+	if _, err := f.enter(ctx, &f.statuses, &f.statusLatency); err != nil {
 		return market.VenueStatus{}, err
 	}
 	f.mu.Lock()
