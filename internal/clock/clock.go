@@ -77,6 +77,12 @@ func Nanoseconds(t time.Time) int64 {
 	return machine.Nanoseconds(t)
 }
 
+// FromNanoseconds is the time that Nanoseconds numbers n.
+func FromNanoseconds(n int64) time.Time {
+	now := Now()
+	return now.Add(time.Duration(n - Nanoseconds(now)))
+}
+
 // Deadline is the instant in d for the deadline of a connection, which the runtime compares with a clock of its own: that one
 // stands still while the machine is suspended.
 func Deadline(d time.Duration) time.Time { return time.Now().Add(d) }

@@ -109,6 +109,14 @@ func TestNanoseconds_noStepMovesThem(t *testing.T) {
 	}
 }
 
+func TestFromNanoseconds_isTheTimeAgain(t *testing.T) {
+	one := clock.Now()
+	clocktest.Suspend(t, time.Hour)
+	if got := clock.FromNanoseconds(clock.Nanoseconds(one)); got.Sub(one).Abs() > time.Microsecond {
+		t.Errorf("a time and its number differ by %v", got.Sub(one))
+	}
+}
+
 // TestNow_manyAtOnce: times that one goroutine reads never go back, whoever refreshes the count meanwhile.
 func TestNow_manyAtOnce(t *testing.T) {
 	done := make(chan struct{})

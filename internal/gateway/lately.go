@@ -85,7 +85,7 @@ func (a *Accounts) Lately(exchange market.ExchangeID) Lately {
 	now := clock.Now()
 	out := t.lately(now)
 	if at := t.asked.Load(); at != 0 {
-		out.AskedAt = time.Unix(0, at)
+		out.AskedAt = clock.FromNanoseconds(at)
 		out.Balances = now.Sub(out.AskedAt) < askedFor
 	}
 	return out

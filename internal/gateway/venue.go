@@ -67,7 +67,7 @@ func (b *Books) inUse(v *venue, now time.Time) bool { return v.active(now) || b.
 
 func (v *venue) askedAt() time.Time {
 	if a := v.asked.Load(); a != 0 {
-		return time.Unix(0, a)
+		return clock.FromNanoseconds(a)
 	}
 	return time.Time{}
 }

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,6 +23,7 @@ type setup struct {
 	env   []string //
 	args  []string // after `serve`
 	files int      // descriptors that it may have, 0 for as many as this process
+	name  string   // of the program, "" for gateway
 }
 
 // before is a gateway in front of the simulated exchanges, with a state directory of its own.
@@ -73,7 +75,7 @@ func (s setup) serve(t *testing.T) *gateway {
 	args := slices.Concat(s.args, []string{"--state-dir=" + s.state})
 	g := &gateway{}
 	if s.files == 0 {
-		g.process = launch(t, "gateway", s.env, args...)
+		g.process = launch(t, cmp.Or(s.name, "gateway"), s.env, args...)
 	} else {
 		limited := slices.Concat([]string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, s.files), filepath.Join(programs, "gateway")}, args)
 		g.process = launchIn(t, "", append([]string{"HOME=" + t.TempDir()}, s.env...), "/bin/sh", limited...)
