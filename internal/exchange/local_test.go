@@ -26,10 +26,13 @@ import (
 // streams reach the second one, and each is one call at the door, however many addresses it took.
 func TestTransport_deadAddress(t *testing.T) {
 	var peers sync.WaitGroup
+	var mu sync.Mutex // a peer may be added while the test ends
 	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
 			return
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		conn, _, _, err := ws.UpgradeHTTP(r, w)
 		if err != nil {
 			t.Error(err)
@@ -37,7 +40,11 @@ func TestTransport_deadAddress(t *testing.T) {
 		}
 		peers.Go(func() { echo(conn) })
 	}))
-	defer peers.Wait()
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		peers.Wait()
+	}()
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	var silent atomic.Int64
 	dialer := exchange.NewDialer()

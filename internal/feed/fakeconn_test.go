@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -52,7 +53,7 @@ func (c *conn) Read(ctx context.Context) ([]byte, error) {
 	select {
 	case raw := <-c.in:
 		c.w.mu.Lock()
-		c.last = time.Now()
+		c.last = clock.Now()
 		c.w.mu.Unlock()
 		return []byte(raw), nil
 	default:
@@ -60,7 +61,7 @@ func (c *conn) Read(ctx context.Context) ([]byte, error) {
 	select {
 	case raw := <-c.in:
 		c.w.mu.Lock()
-		c.last = time.Now()
+		c.last = clock.Now()
 		c.w.mu.Unlock()
 		return []byte(raw), nil
 	case <-c.closed:
@@ -82,7 +83,7 @@ func (c *conn) LastFrame() time.Time {
 func (c *conn) LastByte() time.Time {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	if beat := time.Now().Truncate(time.Second); c.w.rules.Silence.Heartbeats && !c.dead && beat.After(c.last) {
+	if beat := clock.Now().Truncate(time.Second); c.w.rules.Silence.Heartbeats && !c.dead && beat.After(c.last) {
 		return beat
 	}
 	return c.last
@@ -97,7 +98,7 @@ func (c *conn) Ping() bool {
 		time.AfterFunc(20*time.Millisecond, func() {
 			c.w.mu.Lock()
 			defer c.w.mu.Unlock()
-			c.last, c.w.answers = time.Now(), true
+			c.last, c.w.answers = clock.Now(), true
 		})
 	}
 	return c.w.answers

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"exchange-gateway/internal/clock"
 	"exchange-gateway/internal/market"
 )
 
@@ -125,7 +126,7 @@ func (w *world) Dial(ctx context.Context) (market.StreamConn, error) {
 	if w.dialErr != nil {
 		return nil, w.dialErr
 	}
-	c := &conn{w: w, in: make(chan string, 4096), closed: make(chan struct{}), subs: map[string]bool{}, tops: map[string]bool{}, events: map[string][]market.StreamEvent{}, last: time.Now()}
+	c := &conn{w: w, in: make(chan string, 4096), closed: make(chan struct{}), subs: map[string]bool{}, tops: map[string]bool{}, events: map[string][]market.StreamEvent{}, last: clock.Now()}
 	if w.deadOn {
 		c.err = failure(market.KindUnavailable)
 		close(c.closed)
@@ -158,7 +159,7 @@ func (w *world) rest(l market.Listing, n int64) *market.OrderBook {
 	}
 	return &market.OrderBook{
 		Exchange: fakeID, Pair: l.Pair, Symbol: l.Symbol, Levels: both, Depth: 100,
-		Sequence: w.sequence(n), ConfirmedAt: time.Now(), ChangedAt: time.Now(),
+		Sequence: w.sequence(n), ConfirmedAt: clock.Now(), ChangedAt: clock.Now(),
 	}
 }
 
@@ -168,7 +169,7 @@ func (w *world) OrderBook(ctx context.Context, l market.Listing, depth int) (*ma
 	}
 	w.mu.Lock()
 	if w.pace > 0 {
-		now := time.Now()
+		now := clock.Now()
 		if w.nextREST.After(now) { // as a guard refuses what its budget does not have
 			w.n.overspent++
 			wait := w.nextREST.Sub(now)
@@ -289,7 +290,7 @@ func (w *world) ping() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.conns {
-		c.last = time.Now()
+		c.last = clock.Now()
 	}
 }
 
